@@ -247,7 +247,7 @@ static void emit_apart(cg *g) {
         const et_variant *v = &whole->variant[i];
         g->whole = g->p = v->program;
         g->x = g->p->g->exprs;
-        g->ring_slots = 0;
+        g->ring_stages = 0;
         cg_plan_lds(g);
         if (i) g->symbol = et_printf(g->arena, "%s_%" PRId64, symbol, v->upto);
         cg_kernel(g);
@@ -256,14 +256,14 @@ static void emit_apart(cg *g) {
         g->kernels[i].workitems = cg_workitems(g);
         if (!i) symbol = g->symbol;
         if (g->lds_bytes > lds) lds = g->lds_bytes;
-        if (g->ring_slots > slots) slots = g->ring_slots;
+        if (g->ring_stages > slots) slots = g->ring_stages;
         g->first_task += v->program->ngrids;
         g->first_event += v->program->nevents;
     }
     g->whole = whole;
     g->symbol = symbol;
     g->lds_bytes = lds;
-    g->ring_slots = slots;
+    g->ring_stages = slots;
     cg_enter_program(g, whole);
 }
 
@@ -292,8 +292,8 @@ static bool generate(cg *g, et_codegen_info *info) {
 
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
     et_target t = *opt->target;
-    if (et_is_without(opt->without, ET_FEATURE_GROUP)) t.group = NULL;
-    if (et_is_without(opt->without, ET_FEATURE_BULK)) t.bulk = NULL;
+    if (et_is_without(opt->without, ET_FEATURE_GROUP)) t.warpgroup = NULL;
+    if (et_is_without(opt->without, ET_FEATURE_BULK)) t.boxes = NULL;
     cg g = {.whole = p,
             .p = p,
             .x = p->g->exprs,

@@ -12,7 +12,7 @@
 #include <math.h>
 
 /* A product of many rows brings its weights itself, and the rows with them. */
-static bool brings_itself(const et_func *f) {
+static bool produces_itself(const et_func *f) {
     bool any = false;
     for (int i = 0; i < f->nsteps; i++)
         any |= et_step_stages(f, &f->steps[i]) > 0;
@@ -28,7 +28,7 @@ static uint32_t with_chunks(const et_program *p, uint32_t *all) {
     uint32_t some = 0;
     for (int i = 0; i < p->ngrids; i++) {
         *all |= bit_of(&p->grids[i]);
-        if (brings_itself(&p->funcs[p->grids[i].func])) some |= bit_of(&p->grids[i]);
+        if (produces_itself(&p->funcs[p->grids[i].func])) some |= bit_of(&p->grids[i]);
     }
     return some;
 }
@@ -55,7 +55,7 @@ static int beside(const et_program *p, int bytes, uint32_t models) {
         const et_func *f = &p->funcs[p->grids[i].func];
         int step = et_stream_step(p, f);
         if (step < 0 || !(models >> p->grids[i].model & 1)) continue;
-        int64_t more = et_stream_beside_bytes(p, &f->steps[step], bytes);
+        int64_t more = et_stream_auxiliary_bytes(p, &f->steps[step], bytes);
         most = more > most ? more : most;
     }
     return (int)(most + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;

@@ -123,19 +123,19 @@ struct cg {
     cg_parts *parts;  /* per local, while its steps are emitted: what an element is the sum of */
 
     /* The ring that weights come through: no slots, no ring. */
-    int ring_slots, ring_at;          /* at most so many slots; its barriers */
-    int slots_here, slots_at;         /* those of this part, 0 where it does not stream */
-    int ring_room;                    /* for locals and slots */
-    cg_ring_state taker;              /* where the waves are that take from it */
-    const struct cg_bringer *bringer; /* the wave that brings is being emitted */
-    et_product_cx product;            /* as cg_cx last made it */
-    const et_step *streamed;          /* of the tile being emitted, or NULL */
-    struct cg_ahead *ahead;   /* maps of that tile of which something has been loaded, a list */
-    struct cg_rows *rows;     /* attention of rows of which the first are known, or NULL */
-    struct cg_maps *maps;     /* of matrices that are copied by rectangles, or NULL: none are */
-    int bulk_at, bulk_bytes;  /* LDS for barriers that tell of such copies; 0: there are none */
-    bool hold;                /* what is loaded never changes, and is loaded here all the same */
-    struct cg_common *common; /* what is known of steps of a function: step/again.c */
+    int ring_stages, ring_at;           /* at most so many slots; its barriers */
+    int stages_here, stages_at;         /* those of this part, 0 where it does not stream */
+    int ring_room;                      /* for locals and slots */
+    cg_ring_state consumer;             /* where the waves are that take from it */
+    const struct cg_producer *producer; /* it is being emitted: the producer wave */
+    et_product_cx product;              /* as cg_cx last made it */
+    const et_step *streamed;            /* of the tile being emitted, or NULL */
+    struct cg_ahead *ahead;    /* maps of that tile of which something has been loaded, a list */
+    struct cg_rows *rows;      /* attention of rows of which the first are known, or NULL */
+    struct cg_maps *maps;      /* of matrices that are copied as TMA boxes, or NULL: none are */
+    int box_at, box_bytes_lds; /* LDS for barriers that tell of such copies; 0: there are none */
+    bool hold;                 /* what is loaded never changes, and is loaded here all the same */
+    struct cg_common *common;  /* what is known of steps of a function: step/again.c */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for
@@ -147,9 +147,9 @@ struct cg {
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };
 
-/* Of a workgroup, with the wave that brings weights and what comes with it. */
+/* Of a workgroup, with the producer wave and what comes with it. */
 static inline int cg_workitems(const cg *g) {
-    return g->p->workgroup + (g->ring_slots ? g->family->stream->waves(g) * g->t->wave : 0);
+    return g->p->workgroup + (g->ring_stages ? g->family->stream->waves(g) * g->t->wave : 0);
 }
 
 /* ---- builder.c ---- */
@@ -298,14 +298,14 @@ bool cg_wants(const cg *, int tensor);
 /* Where the tensor is, for whichever grid the function runs; NULL where it is for one. */
 val cg_tensor_place(cg *, int tensor);
 
-/* ---- maps.c: copies of rectangles (et_bulk_family) ---- */
+/* ---- maps.c: TMA copies (et_box_family) ---- */
 bool cg_has_map(cg *, int n); /* may there be N more, in what is being emitted? */
 /* The address of the map M of what the tensor begins with. */
 val cg_map(cg *, int tensor, const et_tensor_map *m);
 /* i1: this is the work-item that asks for them. */
-val cg_bulk_one(cg *);
-val cg_bulk_barrier(cg *, val slot);
-val cg_bulk_turns(cg *); /* a word beside them, 0 at first */
+val cg_box_producer(cg *);
+val cg_box_barrier(cg *, val slot);
+val cg_box_phases(cg *); /* a word beside them, 0 at first */
 
 /* ---- sync.c: relaxed atomics at agent scope ---- */
 val cg_word(cg *, val index); /* address of a word of the event array */

@@ -8,11 +8,11 @@ static bool is_same(const struct cg_map_of *a, const struct cg_map_of *b) {
 }
 
 val cg_map_place(cg *g, int i) {
-    return cg_gepi(g, g->maps->all, (int64_t)i * g->t->bulk->map_bytes);
+    return cg_gepi(g, g->maps->all, (int64_t)i * g->t->boxes->map_bytes);
 }
 
 bool cg_has_map(cg *g, int n) {
-    return g->maps && !g->row && !g->bringer && g->maps->n + n <= CG_MAPS_MOST;
+    return g->maps && !g->row && !g->producer && g->maps->n + n <= CG_MAPS_MOST;
 }
 
 val cg_map(cg *g, int tensor, const et_tensor_map *m) {
@@ -28,14 +28,14 @@ val cg_map(cg *g, int tensor, const et_tensor_map *m) {
 
 /* One of the wave that tells whom the tile before notifies. What it asks for before a tile's waits
  * is then behind that: the fence would otherwise take as long as weights take to come. */
-val cg_bulk_one(cg *g) {
+val cg_box_producer(cg *g) {
     return cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)cg_telling_wave(g) * g->t->wave));
 }
 
-val cg_bulk_barrier(cg *g, val slot) {
-    return cg_gep(g, cg_gepi(g, g->lds, g->bulk_at), cg_muli(g, slot, CG_BULK_BARRIER));
+val cg_box_barrier(cg *g, val slot) {
+    return cg_gep(g, cg_gepi(g, g->lds, g->box_at), cg_muli(g, slot, CG_BOX_BARRIER));
 }
 
-val cg_bulk_turns(cg *g) {
-    return cg_gepi(g, g->lds, g->bulk_at + ET_BOX_STAGES * CG_BULK_BARRIER);
+val cg_box_phases(cg *g) {
+    return cg_gepi(g, g->lds, g->box_at + ET_BOX_STAGES * CG_BOX_BARRIER);
 }

@@ -1,11 +1,11 @@
-/* maps.h - maps of matrices that are copied to local memory by rectangles (et_bulk_family), by who
+/* maps.h - maps of matrices that are copied to local memory as TMA boxes (et_box_family), by who
  * asks for them and who makes them. */
 #ifndef ET_EMIT_MAPS_H
 #define ET_EMIT_MAPS_H
 
 #include "codegen/emit/emit.h"
 
-enum { CG_MAPS_MOST = 64, CG_BULK_BARRIER = 8 };
+enum { CG_MAPS_MOST = 64, CG_BOX_BARRIER = 8 };
 
 struct cg_map_of {
     int tensor;

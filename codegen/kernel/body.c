@@ -45,7 +45,7 @@ void cg_plan_bodies(cg *g) {
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         all += p->ngrids;
     /* What waves have taken of a ring of weights is not handed to functions. */
-    if (all <= MANY || cg_is_sequence(g) || g->p->nvariants || g->ring_slots) return;
+    if (all <= MANY || cg_is_sequence(g) || g->p->nvariants || g->ring_stages) return;
     bool share = may_share(g);
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);

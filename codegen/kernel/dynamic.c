@@ -26,9 +26,9 @@ void cg_run_task(cg *g, int grid, val task) {
     bind_loops(g, g->p->grids[grid].loop, iteration);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
-    cg_taken(g, q->region,
-             r->instances > 1 ? LLVMBuildUDiv(g->b, iteration, cg_i32(g, q->inner), "")
-                              : cg_i32(g, 0));
+    cg_received(g, q->region,
+                r->instances > 1 ? LLVMBuildUDiv(g->b, iteration, cg_i32(g, q->inner), "")
+                                 : cg_i32(g, 0));
     cg_if_end(g, &first);
     cg_tile(g, grid, tile);
     *g = outside;

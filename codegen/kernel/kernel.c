@@ -54,14 +54,14 @@ void cg_enter_program(cg *g, et_program *p) {
     cg_plan_bodies(g);
 }
 
-/* All that this workgroup, or the wave that brings weights, has of the program. */
+/* All that this workgroup, or the producer wave, has of the program. */
 static void visit_program(cg *g) {
     g->base = cg_i32(g, 0);
     cg_maps_begin(g);
     if (g->p->g->nmodels) {
         cg_models(g);
     } else {
-        if (!g->bringer) cg_seed(g);
+        if (!g->producer) cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);
     }
     cg_maps_end(g);
@@ -119,7 +119,7 @@ static void emit_variants(cg *g, block exit) {
     cg_enter_program(g, whole);
 }
 
-/* What the wave that brings weights visits. */
+/* What the producer wave visits. */
 static void visit_all(cg *g) {
     block out = cg_block(g, "all_brought");
     if (g->whole->nvariants) {

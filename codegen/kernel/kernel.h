@@ -41,10 +41,10 @@ void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begu
 void cg_notifies(cg *, int grid);
 
 /* ---- take.c: what is read of tagged temporaries ---- */
-bool cg_takes(const cg *, const et_step *);       /* is it a step that does? */
-void cg_step_takes(cg *, const et_step *, int n); /* N of them, one after the other */
-void cg_taking(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */
-void cg_taken_all(cg *); /* after such steps: a barrier, and not to g->failed if all has come */
+bool cg_receives(const cg *, const et_step *);       /* is it a step that does? */
+void cg_step_receives(cg *, const et_step *, int n); /* N of them, one after the other */
+void cg_receiving(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */
+void cg_received_all(cg *); /* after such steps: a barrier, and not to g->failed if all has come */
 
 /* ---- trace.c: nothing at all unless the options ask for a profile ---- */
 int cg_trace_lds(const cg *); /* bytes of LDS it needs */
@@ -72,7 +72,7 @@ typedef struct {
 enum { CG_TAKE_FAILED = -1 };
 /* A task of the region; 0 when all have been taken; or CG_TAKE_FAILED. */
 val cg_take(cg *, int region, const cg_none_left *);
-void cg_taken(cg *, int region, val instance);
+void cg_received(cg *, int region, val instance);
 
 /* ---- ready.c: which tasks to put; by wave 0 ---- */
 /* Forget what has been computed, and keep what is bound from being changed: until the caller puts
@@ -96,16 +96,16 @@ void cg_own_tiles(cg *, int grid);
 
 void cg_bind_tile(cg *, const et_grid *, val tile); /* coordinates of TILE, i32 or i64 */
 
-/* ---- producer.c: the wave that brings weights ---- */
-/* Where all waves of the workgroup are: makes the ring, has VISIT emitted for the wave that brings,
+/* ---- producer.c: the producer wave ---- */
+/* Where all waves of the workgroup are: makes the ring, has VISIT emitted for the producer wave,
  * and goes on for the others. */
 void cg_begin_producer(cg *, void (*visit)(cg *));
 /* While that is emitted: true, and what TILE needs is brought. */
-bool cg_brings(cg *, int grid, val tile);
+bool cg_produces(cg *, int grid, val tile);
 bool cg_model_streams(const et_program *, int model); /* any grid of it */
-/* Before the first task of a model; false where the wave that brings has nothing to do there. */
+/* Before the first task of a model; false where the producer wave has nothing to do there. */
 bool cg_ring_enters(cg *, int model);
-/* The step whose b comes through the ring, or NULL. */
+/* The step whose b comes through the weight stream, or NULL. */
 const et_step *cg_streamed(cg *, int grid);
 
 /* ---- body.c: tiles in functions of their own ---- */
@@ -120,7 +120,7 @@ bool cg_plan_lds(cg *);
 void cg_ring_enter(cg *, const et_program *part);
 
 /* ---- maps.c ---- */
-int cg_bulk_bytes(cg *); /* of local memory, for barriers of copies of rectangles */
+int cg_box_bytes(cg *); /* of local memory, for barriers of TMA copies */
 /* Before a program is emitted, and after: what it needs of maps is made at the begin. */
 void cg_maps_begin(cg *);
 void cg_maps_end(cg *);

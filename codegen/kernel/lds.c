@@ -1,4 +1,4 @@
-/* What of local memory is whose: locals of functions, slots of the ring of weights, codegen's own
+/* What of local memory is whose: locals of functions, slots of the weight stream, codegen's own
  * words. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
@@ -39,19 +39,19 @@ static void place_words(cg *g, int at) {
     g->flag_at = at;
     g->reduce_at = at + CG_FLAG_BYTES;
     if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
-    g->bulk_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
-    g->trace_at = g->bulk_at + g->bulk_bytes;
+    g->box_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->trace_at = g->box_at + g->box_bytes_lds;
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
 }
 
 /* Where slots begin in the locals of a part, and how many there are. */
 static int slots_from(const et_program *p) {
-    enum { ALIGN = 1024 }; /* of rows that waves multiply together */
+    enum { ALIGN = 1024 }; /* of rows of a warpgroup MMA */
     return (locals_of(p, true) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static int slots_of(const cg *g, const et_program *p) {
-    return g->ring_slots ? cg_ring_slots(g, p, g->ring_room - slots_from(p)) : 0;
+    return g->ring_stages ? cg_ring_stages(g, p, g->ring_room - slots_from(p)) : 0;
 }
 
 static int bytes_with_ring(const cg *g, const et_program *p) {
@@ -60,8 +60,8 @@ static int bytes_with_ring(const cg *g, const et_program *p) {
 }
 
 void cg_ring_enter(cg *g, const et_program *part) {
-    g->slots_at = slots_from(part);
-    g->slots_here = slots_of(g, part);
+    g->stages_at = slots_from(part);
+    g->stages_here = slots_of(g, part);
 }
 
 /* As many slots as there is room for, of each part as many as it has room for itself: what does not
@@ -72,7 +72,7 @@ static void add_ring(cg *g) {
     if (!has_streams(g)) return;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
         if (p->ring.slots > most) most = p->ring.slots;
-    g->ring_slots = most;
+    g->ring_stages = most;
     g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
     for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
         int slots = slots_of(g, p), bytes = bytes_with_ring(g, p);
@@ -80,20 +80,20 @@ static void add_ring(cg *g) {
         if (bytes > end) end = bytes;
     }
     g->ring_at = end;
-    g->ring_slots = most;
+    g->ring_stages = most;
     if (end + cg_ring_words(g, most) + words > g->t->lds_bytes)
-        g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
-    if (!g->ring_slots) return;
+        g->ring_stages = 0; /* somebody's locals leave no room for the barriers */
+    if (!g->ring_stages) return;
     place_words(g, end + cg_ring_words(g, most));
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
  * what a CU has keeps a second workgroup out. */
 bool cg_plan_lds(cg *g) {
-    g->bulk_bytes = cg_bulk_bytes(g);
+    g->box_bytes_lds = cg_box_bytes(g);
     place_words(g, most_locals(g));
-    if (g->bulk_bytes && g->lds_bytes > g->t->lds_bytes) {
-        g->bulk_bytes = 0; /* operands go another way, then */
+    if (g->box_bytes_lds && g->lds_bytes > g->t->lds_bytes) {
+        g->box_bytes_lds = 0; /* operands go another way, then */
         place_words(g, most_locals(g));
     }
     if (g->lds_bytes > g->t->lds_bytes) {

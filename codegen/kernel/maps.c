@@ -1,4 +1,4 @@
-/* Maps of matrices that are copied to local memory by rectangles (et_bulk_family). They lie in
+/* Maps of matrices that are copied to local memory as TMA boxes (et_box_family). They lie in
  * memory of the kernel's own. Each workgroup makes those of the program that the launch runs before
  * it runs any of it, all the same and in the same place: so none waits for another. */
 #include "codegen/emit/maps.h"
@@ -18,16 +18,16 @@ static val begin_of(cg *g, int tensor) {
 }
 
 void cg_maps_begin(cg *g) {
-    if (!g->bulk_bytes || g->bringer) return;
+    if (!g->box_bytes_lds || g->producer) return;
     if (!g->maps) g->maps = et_alloc(g->arena, sizeof *g->maps);
     struct cg_maps *all = g->maps;
     if (!all->all) {
         LLVMTypeRef type =
-            LLVMArrayType2(g->i8, (uint64_t)CG_MAPS_MOST * (uint64_t)g->t->bulk->map_bytes);
+            LLVMArrayType2(g->i8, (uint64_t)CG_MAPS_MOST * (uint64_t)g->t->boxes->map_bytes);
         all->all = LLVMAddGlobalInAddressSpace(g->mod, type, "maps", g->family->global);
         LLVMSetInitializer(all->all, LLVMConstNull(type));
         LLVMSetLinkage(all->all, LLVMInternalLinkage);
-        LLVMSetAlignment(all->all, (unsigned)g->t->bulk->map_bytes);
+        LLVMSetAlignment(all->all, (unsigned)g->t->boxes->map_bytes);
     }
     all->first = all->n;
     all->make = cg_block(g, "maps");
@@ -40,28 +40,28 @@ void cg_maps_begin(cg *g) {
 static void make_all(cg *g) {
     const struct cg_maps *all = g->maps;
     int waves = g->p->workgroup / g->t->wave;
-    val scratch = cg_gep(g, g->lds, cg_muli(g, g->wave, g->t->bulk->map_bytes));
+    val scratch = cg_gep(g, g->lds, cg_muli(g, g->wave, g->t->boxes->map_bytes));
     for (int w = 0; w < waves && all->first + w < all->n; w++) {
         cg_if own;
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, w)));
         for (int i = all->first + w; i < all->n; i += waves)
-            g->family->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor),
-                                  cg_map_place(g, i), scratch);
+            g->family->boxes->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor),
+                                   cg_map_place(g, i), scratch);
         cg_if_end(g, &own);
     }
     cg_if one;
-    cg_if_begin(g, &one, cg_bulk_one(g));
+    cg_if_begin(g, &one, cg_box_producer(g));
     for (int i = 0; i < ET_BOX_STAGES; i++)
-        g->family->bulk->init(g, cg_bulk_barrier(g, cg_i32(g, i)));
-    LLVMBuildStore(g->b, cg_i32(g, 0), cg_bulk_turns(g));
-    g->family->bulk->order(g);
+        g->family->boxes->init(g, cg_box_barrier(g, cg_i32(g, i)));
+    LLVMBuildStore(g->b, cg_i32(g, 0), cg_box_phases(g));
+    g->family->boxes->order(g);
     cg_if_end(g, &one);
     cg_barrier(g);
 }
 
 void cg_maps_end(cg *g) {
     struct cg_maps *all = g->maps;
-    if (!all || g->bringer) return;
+    if (!all || g->producer) return;
     block here = cg_here(g);
     cg_at(g, all->make);
     if (all->n > all->first) make_all(g);
@@ -69,7 +69,7 @@ void cg_maps_end(cg *g) {
     cg_at(g, here);
 }
 
-/* What is on its way to a workgroup that gives up has come before it ends. */
+/* What is in flight when a workgroup gives up has arrived before it ends. */
 void cg_maps_settle(cg *g) {
     enum { CLOCKS = 40000 };
     if (g->maps && g->maps->n) g->family->nap(g, CLOCKS);
@@ -85,13 +85,13 @@ static bool has_boxes(const et_func *f) {
     return any;
 }
 
-int cg_bulk_bytes(cg *g) {
+int cg_box_bytes(cg *g) {
     et_program *p;
     bool any = false;
-    if (!g->t->bulk || cg_is_sequence(g)) return 0;
+    if (!g->t->boxes || cg_is_sequence(g)) return 0;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
         for (int i = 0; i < p->nfuncs; i++)
             any |= has_boxes(&p->funcs[i]);
     }
-    return any ? (ET_BOX_STAGES + 1) * CG_BULK_BARRIER : 0;
+    return any ? (ET_BOX_STAGES + 1) * CG_BOX_BARRIER : 0;
 }

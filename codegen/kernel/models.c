@@ -73,10 +73,10 @@ void cg_models(cg *g) {
         cg_load_arguments(g);
         g->base = cg_i32(g, 0);
         bool enters = cg_ring_enters(g, m);
-        if (!g->bringer) cg_seed(g);
+        if (!g->producer) cg_seed(g);
         if (cg_model_sliced(g, m)) cg_meet(g);
         if (enters) visit_own(g);
-        if (!g->bringer) tell_done(g);
+        if (!g->producer) tell_done(g);
         cg_br(g, next);
         *g = outside;
         LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));

@@ -1,4 +1,4 @@
-/* The wave that brings weights: it visits the grids that the other waves visit, in the same order,
+/* The producer wave: it visits the grids that the other waves visit, in the same order,
  * and of the tiles that they run it brings what is streamed (ir/program/stream.h). It has no part
  * in anything else, and no barrier counts it but the one before which the ring is made. */
 #include "codegen/kernel/kernel.h"
@@ -7,7 +7,7 @@
 
 const et_step *cg_streamed(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];
-    if (!g->slots_here || !gr->streamed) return NULL;
+    if (!g->stages_here || !gr->streamed) return NULL;
     const et_func *f = &g->p->funcs[gr->func];
     const et_step *s = &f->steps[et_stream_step(g->p, f)];
     const et_func *was = g->f;
@@ -27,29 +27,29 @@ bool cg_model_streams(const et_program *p, int model) {
 /* What is brought of a model may lie where those before it had their locals; what is only asked for
  * does not. */
 bool cg_ring_enters(cg *g, int model) {
-    bool streams = g->slots_here && cg_model_streams(g->p, model);
-    if (g->bringer && g->bringer->asks) return streams;
-    if (streams && g->bringer)
-        cg_ring_await_model(g, g->bringer->models, g->bringer->quit);
+    bool streams = g->stages_here && cg_model_streams(g->p, model);
+    if (g->producer && g->producer->asks) return streams;
+    if (streams && g->producer)
+        cg_ring_await_model(g, g->producer->models, g->producer->quit);
     else if (streams)
         cg_ring_model_begins(g);
-    return streams || !g->bringer;
+    return streams || !g->producer;
 }
 
-static void bring_tile(cg *g, int grid, val tile) {
+static void produce_tile(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     int mark = cg_scope(g);
     g->f = &g->p->funcs[gr->func];
     cg_bind_tile(g, gr, tile);
-    cg_contract_bring(g, cg_streamed(g, grid), g->bringer);
+    cg_contract_produce(g, cg_streamed(g, grid), g->producer);
     cg_scope_end(g, mark);
 }
 
 /* Called where the other waves would run a tile. */
-bool cg_brings(cg *g, int grid, val tile) {
-    if (!g->bringer) return false;
-    bool any = !g->bringer->asks || g->p->ring.ahead;
-    if (any && cg_streamed(g, grid)) bring_tile(g, grid, tile);
+bool cg_produces(cg *g, int grid, val tile) {
+    if (!g->producer) return false;
+    bool any = !g->producer->asks || g->p->ring.ahead;
+    if (any && cg_streamed(g, grid)) produce_tile(g, grid, tile);
     return true;
 }
 
@@ -62,8 +62,8 @@ static void make_ring(cg *g) {
     g->family->stream->meet(g);
 }
 
-/* What the wave that brings visits, or the one that asks ahead of it. */
-static void visit_as(cg *g, cg_bringer *by, bool asks, void (*visit)(cg *)) {
+/* What the producer wave visits, or the one that asks ahead of it. */
+static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
     cg outside = *g;
     cg_isolate(g);
     g->wg = g->rank = g->family->workgroup(g);
@@ -71,7 +71,7 @@ static void visit_as(cg *g, cg_bringer *by, bool asks, void (*visit)(cg *)) {
     by->chunks = cg_ring_count(g);
     if (!asks) cg_ring_begin(g, &by->next);
     if (!asks) by->models = cg_ring_count(g);
-    g->bringer = by;
+    g->producer = by;
     visit(g);
     cg_br(g, by->quit);
     *g = outside;
@@ -79,23 +79,23 @@ static void visit_as(cg *g, cg_bringer *by, bool asks, void (*visit)(cg *)) {
 
 /* Goes on as the waves that run tasks; the other ones bring, ask, and are done. */
 void cg_begin_producer(cg *g, void (*visit)(cg *)) {
-    if (!g->ring_slots) return;
+    if (!g->ring_stages) return;
     make_ring(g);
     block other = cg_block(g, "bring"), go = cg_block(g, "work"), quit = cg_block(g, "drain");
     val first = cg_i32(g, g->p->workgroup / g->t->wave);
     cg_cond(g, cg_icmp(g, LLVMIntSGE, g->wave, first), other, go);
     cg_at(g, other);
     g->family->stream->registers(g, true);
-    cg_bringer brings = {.quit = quit}, asks = {.quit = quit};
+    cg_producer brings = {.quit = quit}, asks = {.quit = quit};
     block rest = g->exit;
-    if (cg_ring_asks(g)) rest = cg_block(g, "others");
+    if (cg_ring_prefetches(g)) rest = cg_block(g, "others");
     if (g->family->stream->waves(g) > 1) {
         block bring = cg_block(g, "brings");
         cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), bring, rest);
         cg_at(g, bring);
     }
     visit_as(g, &brings, false, visit);
-    if (cg_ring_asks(g)) {
+    if (cg_ring_prefetches(g)) {
         block ask = cg_block(g, "asks");
         cg_at(g, rest);
         cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, cg_addi(g, first, 1)), ask, g->exit);
@@ -108,5 +108,5 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
 
     cg_at(g, go);
     g->family->stream->registers(g, false);
-    cg_ring_begin(g, &g->taker);
+    cg_ring_begin(g, &g->consumer);
 }

@@ -43,7 +43,7 @@ static val reserve(cg *g, const et_region *r, val count) {
     return ring;
 }
 
-/* A slot of a die's ring may still hold the task of the round before, whose taker has its ticket
+/* A slot of a die's ring may still hold the task of the round before, whose consumer has its ticket
  * and is about to come. Once the launch is aborted nobody takes. The loop is uniform, ACTIVE says
  * which lanes have a task: loops that lanes leave one by one cost LLVM's structurizer the scalars
  * of all that is around them. */
@@ -77,7 +77,7 @@ static void fill_device_slots(cg *g, val active, val slot, val task) {
     cg_if_end(g, &mine);
 }
 
-/* COUNT tasks on their way into a ring. */
+/* COUNT tasks on their way into a queue's ring. */
 struct put {
     const et_region *r;
     val count, ring, on_device, mask, ticket;
@@ -288,7 +288,7 @@ val cg_take(cg *g, int region, const cg_none_left *what) {
     return phi;
 }
 
-void cg_taken(cg *g, int region, val instance) {
+void cg_received(cg *g, int region, val instance) {
     const et_region *r = region_of(g, region);
     val word = cg_addi(g, cg_muli(g, instance, ET_LINE_WORDS), r->popped);
     cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1));

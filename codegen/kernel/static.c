@@ -92,11 +92,12 @@ void cg_own_tiles(cg *g, int index) {
     cg_for_end(g, &tiles, &by);
 }
 
-/* Are there steps whose waves multiply together, of operands that both come through local memory?
+/* Are there steps with warpgroup MMA, of operands that both come through local
+ * memory?
  */
 static bool multiply_together(const cg *g) {
     bool yes = false;
-    for (int i = 0; g->t->group && i < g->p->ngrids; i++) {
+    for (int i = 0; g->t->warpgroup && i < g->p->ngrids; i++) {
         const et_func *f = &g->p->funcs[g->p->grids[i].func];
         for (int k = 0; k < f->nsteps; k++)
             yes |= et_step_stages(f, &f->steps[k]) > 0 || f->steps[k].rows > 0;

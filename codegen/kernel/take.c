@@ -226,7 +226,7 @@ static void take_many(cg *g, const struct take *t) {
     cg_for_end(g, &f, NULL);
 }
 
-void cg_step_takes(cg *g, const et_step *s, int n) {
+void cg_step_receives(cg *g, const et_step *s, int n) {
     struct take *t = et_alloc(g->arena, (size_t)n * sizeof *t);
     struct item e[AT_ONCE];
     int have = 0, words = 0;
@@ -262,13 +262,13 @@ static bool has_tags(const et_func *f) {
     return any;
 }
 
-bool cg_takes(const cg *g, const et_step *s) {
+bool cg_receives(const cg *g, const et_step *s) {
     bool store;
     return et_step_tagged(g->p, s, &store) >= 0 && !store;
 }
 
 /* Numbers of an earlier launch, of those that can be told apart, are all less. */
-void cg_taking(cg *g, int grid, val tile) {
+void cg_receiving(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     g->taking = grid;
     g->taking_tile = tile;
@@ -280,7 +280,7 @@ void cg_taking(cg *g, int grid, val tile) {
     if (!gr->nwaits) cg_barrier(g);
 }
 
-void cg_taken_all(cg *g) {
+void cg_received_all(cg *g) {
     block gone = cg_block(g, "missing"), go = cg_block(g, "all_there");
     cg_barrier(g);
     val seen = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_WORD), ""));

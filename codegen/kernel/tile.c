@@ -46,9 +46,9 @@ static void order(cg *g, const et_step *st, struct touched *sofar) {
 }
 
 /* Steps from number *AT on that take, all together; *AT is the last of them afterwards. */
-static int takes_from(cg *g, int *at, struct touched *t) {
+static int receives_from(cg *g, int *at, struct touched *t) {
     int n = 1;
-    for (; *at + 1 < g->f->nsteps && cg_takes(g, &g->f->steps[*at + 1]); n++)
+    for (; *at + 1 < g->f->nsteps && cg_receives(g, &g->f->steps[*at + 1]); n++)
         order(g, &g->f->steps[++*at], t);
     return n;
 }
@@ -68,9 +68,9 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     if (et_func_bands(g->x, g->f, &after, &row) > 1) banded = after - 1;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
-        bool takes = cg_takes(g, s);
+        bool takes = cg_receives(g, s);
         if (took && !takes) {
-            cg_taken_all(g);
+            cg_received_all(g);
             memset(t.read, 0, (size_t)n);
             memset(t.written, 0, (size_t)n);
         }
@@ -93,7 +93,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         bool once = !took && cg_still_there(g, s);
         if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
         if (took)
-            cg_step_takes(g, s, takes_from(g, &i, &t));
+            cg_step_receives(g, s, receives_from(g, &i, &t));
         else if (s->kind == ET_STEP_CONTRACT)
             cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
         else
@@ -101,7 +101,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         cg_scope_end(g, mark);
         if (once) cg_if_end(g, &first);
     }
-    if (took) cg_taken_all(g);
+    if (took) cg_received_all(g);
     if (bands) cg_bands_end(g, bands);
     g->parts = NULL;
 }
@@ -164,7 +164,7 @@ static et_contract *early_product(cg *g, int *out_step) {
 }
 
 void cg_tile(cg *g, int grid, val tile) {
-    if (cg_brings(g, grid, tile)) return;
+    if (cg_produces(g, grid, tile)) return;
     const et_grid *gr = &g->p->grids[grid];
     g->f = &g->p->funcs[gr->func];
     g->task = g->first_task + grid;
@@ -177,13 +177,13 @@ void cg_tile(cg *g, int grid, val tile) {
     mark_tile(g, grid, tile);
     cg_trace_reached(g);
     cg_begin(g, grid);
-    cg_ask_early(g);
+    cg_copy_early(g);
     int early = 0;
     et_contract *begun = early_product(g, &early);
     cg_know_ahead(g, g->f);
-    cg_ask_ahead(g, g->f);
+    cg_prefetch_ahead(g, g->f);
     cg_maps_ahead(g, g->f);
-    cg_taking(g, grid, tile);
+    cg_receiving(g, grid, tile);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
     cg_maps_ahead_waited(g);

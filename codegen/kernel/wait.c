@@ -440,7 +440,7 @@ void cg_begin(cg *g, int grid) {
 }
 
 /* The wave that tells others of a tile. Where nothing streams, the last one: what its fence waits
- * for, and what the first wave polls for the next tile, is then on its way at once. A trace has
+ * for, and what the first wave polls for the next tile, is then in flight at once. A trace has
  * what the first one does. */
 void cg_notifies(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];

@@ -27,7 +27,7 @@ struct ahead {
 };
 
 /* A row of BYTES from ADDRESS, a line each for as many work-items. */
-static void ask_row(cg *g, val address, int64_t bytes) {
+static void prefetch_row(cg *g, val address, int64_t bytes) {
     cg_items items;
     int64_t lines = (bytes + LINE - 1) / LINE;
     val i = cg_items_begin(g, &items, cg_i32(g, lines), lines);
@@ -57,7 +57,7 @@ static void find_row(void *ctx, et_expr e) {
     if (f.op != ET_X_LOAD) return;
     int mark = cg_scope(g);
     val at = cg_address(g, f.i2, f.i, cg_offset(g, f.i2, f.i, f.ops));
-    ask_row(g, at, extent * et_dtype_bytes(g->p->tensors[n.i].shape.dtype));
+    prefetch_row(g, at, extent * et_dtype_bytes(g->p->tensors[n.i].shape.dtype));
     cg_scope_end(g, mark);
 }
 
@@ -75,7 +75,7 @@ static int64_t readers(cg *g, et_expr e) {
 
 /* The first k of a product's weights, which come through a ring after the waits: with few tiles
  * that read the same they come from memory, which has nothing to do until then. */
-static void ask_weights(cg *g, const et_step *s, et_expr b) {
+static void prefetch_weights(cg *g, const et_step *s, et_expr b) {
     const et_node_x n = *et_x(g->x, b);
     int bytes = et_dtype_bytes(s->operand);
     int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
@@ -106,7 +106,7 @@ static void ask_weights(cg *g, const et_step *s, et_expr b) {
 }
 
 /* Keys or values of the position that is bound. */
-static void ask_position(cg *g, const et_step *s, et_expr e) {
+static void prefetch_position(cg *g, const et_step *s, et_expr e) {
     const et_node_x n = *et_x(g->x, et_subst_var(g->x, e, s->dvar, et_int(g->x, 0)));
     val at = cg_address(g, n.i2, n.i, cg_offset(g, n.i2, n.i, n.ops));
     int64_t bytes = (int64_t)s->depth * et_dtype_bytes(g->p->tensors[n.i].shape.dtype);
@@ -114,7 +114,7 @@ static void ask_position(cg *g, const et_step *s, et_expr e) {
         g->family->prefetch(g, cg_gepi(g, at, b));
 }
 
-static bool can_ask(cg *g, const et_step *s, et_expr e) {
+static bool can_prefetch(cg *g, const et_step *s, et_expr e) {
     const et_node_x *n = et_x(g->x, e);
     bool ok = n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR &&
               et_dtype_bits(g->p->tensors[n->i].shape.dtype) >= 8 &&
@@ -124,10 +124,10 @@ static bool can_ask(cg *g, const et_step *s, et_expr e) {
     return ok;
 }
 
-static void ask_positions(cg *g, const et_step *s) {
+static void prefetch_positions(cg *g, const et_step *s) {
     const et_expr *part = s->part;
     if (s->rows || cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
-        !can_ask(g, s, part[ET_AT_K]) || !can_ask(g, s, part[ET_AT_V]))
+        !can_prefetch(g, s, part[ET_AT_K]) || !can_prefetch(g, s, part[ET_AT_V]))
         return;
     /* Not by the first wave, which would not poll before it knows how many there are. */
     int mark = cg_scope(g), asked = g->p->workgroup - g->t->wave;
@@ -141,23 +141,23 @@ static void ask_positions(cg *g, const et_step *s) {
                          cg_i32(g, asked ? asked : g->p->workgroup), false, 0, &none);
     int inner = cg_scope(g);
     cg_bind(g, s->pvar, p, true);
-    ask_position(g, s, part[ET_AT_K]);
-    ask_position(g, s, part[ET_AT_V]);
+    prefetch_position(g, s, part[ET_AT_K]);
+    prefetch_position(g, s, part[ET_AT_V]);
     cg_scope_end(g, inner);
     cg_for_end(g, &f, &none);
     cg_scope_end(g, mark);
     if (asked) cg_if_end(g, &others);
 }
 
-void cg_ask_ahead(cg *g, const et_func *f) {
+void cg_prefetch_ahead(cg *g, const et_func *f) {
     if (!g->family->prefetch) return;
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         struct ahead a = {g, s, s->kvar};
         if (s->kind == ET_STEP_CONTRACT) et_walk(g->x, s->a, find_row, &a);
         for (int b = 0; s->kind == ET_STEP_CONTRACT && et_step_stages(f, s) && b < s->nacc; b++)
-            ask_weights(g, s, s->b[b]);
-        if (s->kind == ET_STEP_ATTEND) ask_positions(g, s);
+            prefetch_weights(g, s, s->b[b]);
+        if (s->kind == ET_STEP_ATTEND) prefetch_positions(g, s);
     }
 }
 
@@ -222,7 +222,7 @@ static void copy_all(cg *g, const et_step *s) {
     cg_items_end(g, &items);
 }
 
-void cg_ask_early(cg *g) {
+void cg_copy_early(cg *g) {
     bool any = false;
     for (int i = 0; i < g->f->nsteps; i++) {
         if (!cg_comes_early(g, i)) continue;

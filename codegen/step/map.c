@@ -302,9 +302,9 @@ static bool chooses_loads(const cg *g, const et_step *s) {
     return q.loads;
 }
 
-/* Tiles of many rows, most of which are full: where waves multiply together, so that a tile is as
+/* Tiles of many rows, most of which are full: with warpgroup MMA, so that a tile is as
  * large as registers allow, and where loads depend on choices, these have code of their own, in
- * which nobody looks at rows and more is under way at once. False: there is no such. */
+ * which nobody looks at rows and more is in flight at once. False: there is no such. */
 static bool map_full(cg *g, const struct whole *w) {
     const et_step *s = &w->s;
     int64_t step;
@@ -312,7 +312,7 @@ static bool map_full(cg *g, const struct whole *w) {
     bool many = false;
     for (int i = 0; i < g->f->nsteps; i++)
         many |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
-    if (!g->t->group || !s->mask.id || !s->nvars || s->tag.id) return false;
+    if (!g->t->warpgroup || !s->mask.id || !s->nvars || s->tag.id) return false;
     int row = s->vars[0];
     bound = bound_of(g, s->mask, row, &rest);
     if (!bound.id) return false;
@@ -347,7 +347,7 @@ static bool map_full(cg *g, const struct whole *w) {
 /* ---- what maps read, loaded before the steps in front of them ----
  *
  * A task of few steps, and where weights come ahead of tasks any, is as long as its trips to
- * memory, one behind the other. So what maps read is on its way while the product or the reductions
+ * memory, one behind the other. So what maps read is in flight while the product or the reductions
  * before them run, and what nobody writes while the tile waits. The first wave, which polls, has no
  * items where the others are enough for all: its polls would come behind its loads. */
 

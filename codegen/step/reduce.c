@@ -531,7 +531,7 @@ static val left_by(cg *g, int row, val wave) {
     return cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, at, 4));
 }
 
-/* Parts of all lanes in the first ROWS rows: what is loaded of one is on its way with the others.
+/* Parts of all lanes in the first ROWS rows: what is loaded of one is in flight with the others.
  */
 static void parts_of(cg *g, const struct reduce *r, int rows) {
     struct best b[MOST_ROWS];

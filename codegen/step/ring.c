@@ -12,7 +12,7 @@ static int barriers(int slots) {
     return ((2 * slots + 2) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-bool cg_ring_asks(const cg *g) {
+bool cg_ring_prefetches(const cg *g) {
     const et_stream_family *of = g->family->stream;
     bool any = false;
     const et_program *p;
@@ -22,10 +22,10 @@ bool cg_ring_asks(const cg *g) {
 }
 
 int cg_ring_words(const cg *g, int slots) {
-    return barriers(slots) + (cg_ring_asks(g) ? g->t->wave * PIECE : 0);
+    return barriers(slots) + (cg_ring_prefetches(g) ? g->t->wave * PIECE : 0);
 }
 
-int cg_ring_slots(const cg *g, const et_program *p, int room) {
+int cg_ring_stages(const cg *g, const et_program *p, int room) {
     int slots = p->ring.slots;
     if (!g->family->stream || !slots) return 0;
     if (slots > room / p->ring.bytes) slots = room / p->ring.bytes;
@@ -41,30 +41,30 @@ static val full(cg *g, val slot) {
 }
 
 static val empty(cg *g, val slot) {
-    return of_slot(g, g->ring_at + g->ring_slots * BARRIER, slot, BARRIER);
+    return of_slot(g, g->ring_at + g->ring_stages * BARRIER, slot, BARRIER);
 }
 
 static val begun(cg *g) {
-    return cg_gepi(g, g->lds, g->ring_at + 2 * g->ring_slots * BARRIER);
+    return cg_gepi(g, g->lds, g->ring_at + 2 * g->ring_stages * BARRIER);
 }
 
-/* A word: how many chunks have been brought or are on their way. */
+/* A word: how many chunks have been brought or are in flight. */
 static val brought(cg *g) {
-    return cg_gepi(g, g->lds, g->ring_at + (2 * g->ring_slots + 1) * BARRIER);
+    return cg_gepi(g, g->lds, g->ring_at + (2 * g->ring_stages + 1) * BARRIER);
 }
 
 val cg_ring_scrap(cg *g) {
     val own = cg_muli(g, g->lane, PIECE);
-    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + barriers(g->ring_slots)), own);
+    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + barriers(g->ring_stages)), own);
 }
 
-val cg_ring_slot(cg *g, const cg_ring *r) {
-    return of_slot(g, g->slots_at, r->slot, g->p->ring.bytes);
+val cg_ring_stage(cg *g, const cg_ring *r) {
+    return of_slot(g, g->stages_at, r->slot, g->p->ring.bytes);
 }
 
 void cg_ring_init(cg *g) {
     LLVMBuildStore(g->b, cg_i32(g, 0), brought(g));
-    for (int i = 0; i < g->ring_slots; i++) {
+    for (int i = 0; i < g->ring_stages; i++) {
         val slot = cg_i32(g, i);
         g->family->stream->init(g, full(g, slot), g->t->wave);
         g->family->stream->init(g, empty(g, slot), g->p->workgroup / g->t->wave);
@@ -95,7 +95,7 @@ cg_ring cg_ring_next(cg *g, const cg_ring_state *s) {
     cg_ring r = {LLVMBuildLoad2(g->b, g->i32, s->slot, ""),
                  LLVMBuildLoad2(g->b, g->i32, s->turn, "")};
     val next = cg_addi(g, r.slot, 1), zero = cg_i32(g, 0);
-    val around = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, g->slots_here));
+    val around = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, g->stages_here));
     LLVMBuildStore(g->b, cg_select(g, around, zero, next), s->slot);
     val other = LLVMBuildXor(g->b, r.turn, cg_i32(g, 1), "");
     LLVMBuildStore(g->b, cg_select(g, around, other, r.turn), s->turn);
@@ -125,7 +125,7 @@ static void until(cg *g, val barrier, val turn, block quit) {
     cg_wave_meets(g);
 }
 
-void cg_ring_take(cg *g, const cg_ring *r) {
+void cg_ring_consumer_wait(cg *g, const cg_ring *r) {
     until(g, full(g, r->slot), r->turn, NULL);
 }
 
@@ -138,7 +138,7 @@ static void arrive(cg *g, val barrier) {
     cg_wave_meets(g);
 }
 
-void cg_ring_taken(cg *g, const cg_ring *r) {
+void cg_ring_consumer_release(cg *g, const cg_ring *r) {
     arrive(g, empty(g, r->slot));
 }
 
@@ -159,9 +159,9 @@ static val counted(cg *g, val word) {
 }
 
 /* A slot is free for its first turn from the start. */
-void cg_ring_free(cg *g, const cg_ring *r, const cg_bringer *by) {
+void cg_ring_producer_acquire(cg *g, const cg_ring *r, const cg_producer *by) {
     until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), by->quit);
-    if (!cg_ring_asks(g)) return;
+    if (!cg_ring_prefetches(g)) return;
     val n = cg_addi(g, counted(g, by->chunks), 1);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
@@ -178,7 +178,7 @@ static val seen(cg *g, val word) {
 
 /* What is brought, or will be at once for the first slots, need not be asked for; what slots and
  * AHEAD have no room for yet is waited for. */
-void cg_ring_ask(cg *g, const cg_bringer *by, int ahead, block asked) {
+void cg_ring_prefetch(cg *g, const cg_producer *by, int ahead, block asked) {
     enum { NAP = 256 };
     block look = cg_block(g, "look"), near = cg_block(g, "near"), far = cg_block(g, "far");
     block nap = cg_block(g, "nap"), ask = cg_block(g, "ask");
@@ -186,7 +186,7 @@ void cg_ring_ask(cg *g, const cg_bringer *by, int ahead, block asked) {
     cg_br(g, look);
     cg_at(g, look);
     val b = seen(g, brought(g));
-    val from = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){b, cg_i32(g, g->slots_here)});
+    val from = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){b, cg_i32(g, g->stages_here)});
     cg_cond(g, cg_icmp(g, LLVMIntSLT, n, from), asked, near);
     cg_at(g, near);
     cg_cond(g, cg_icmp(g, LLVMIntSLT, n, cg_addi(g, b, ahead)), ask, far);
@@ -201,13 +201,13 @@ void cg_ring_ask(cg *g, const cg_bringer *by, int ahead, block asked) {
 }
 
 val cg_ring_is_low(cg *g, const cg_ring *r, int ahead) {
-    val at = cg_addi(g, r->slot, ahead), slots = cg_i32(g, g->slots_here);
+    val at = cg_addi(g, r->slot, ahead), slots = cg_i32(g, g->stages_here);
     val around = cg_icmp(g, LLVMIntSGE, at, slots);
     at = cg_select(g, around, LLVMBuildSub(g->b, at, slots, ""), at);
     val one = cg_i32(g, 1), other = LLVMBuildXor(g->b, r->turn, one, "");
     return g->family->stream->is_past(g, empty(g, at), cg_select(g, around, r->turn, other));
 }
 
-void cg_ring_brought(cg *g, const cg_ring *r) {
+void cg_ring_producer_commit(cg *g, const cg_ring *r) {
     g->family->stream->copied(g, full(g, r->slot));
 }

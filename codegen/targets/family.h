@@ -66,7 +66,7 @@ typedef struct {
     /* Two f32 that OPERAND represents exactly, packed in a word. */
     val (*pack)(cg *, et_dtype operand, val low, val high);
     val (*pick)(cg *, val, val lane); /* the f32 of another LANE of the wave */
-} et_bare_family;
+} et_unscaled_family;
 
 /* Warpgroup MMA: asynchronous products that several waves issue together on operands in local
  * memory. Until they are over (`over`), operands must not be written and sums not touched. Operands
@@ -93,11 +93,12 @@ typedef struct {
     void (*end)(cg *); /* products since the last `end` are one group */
     /* Wait until all groups but the last LOTS are over; then N sums are final. */
     void (*over)(cg *, int lots, int n, val *sum);
-} et_group_family;
+} et_warpgroup_family;
 
-/* TMA: copies of boxes to local memory, in the layout of et_group_family; rows outside the matrix
- * are zero. One work-item asks, a copy unit does it, by a tensor map in memory. Consumers wait at a
- * barrier of eight bytes in local memory, whose phase ends when all expected bytes have arrived. */
+/* TMA: copies of boxes to local memory, in the layout of et_warpgroup_family; rows outside the
+ * matrix are zero. One work-item asks, a copy unit does it, by a tensor map in memory. Consumers
+ * wait at a barrier of eight bytes in local memory, whose phase ends when all expected bytes have
+ * arrived. */
 typedef struct {
     /* By all lanes of a wave: write MAP for the matrix at MATRIX, through SCRATCH in local memory,
      * which has its size and alignment. Several waves may write the same map at once. */
@@ -111,7 +112,7 @@ typedef struct {
     void (*copy)(cg *, val to, val map, val column, val row, val barrier, bool once);
     /* By all: wait until the phase of this parity has ended; the first has parity 0. */
     void (*await)(cg *, val barrier, val parity);
-} et_bulk_family;
+} et_box_family;
 
 /* What was emitted since the last scheduling fence: products of fragments, and accesses of 16
  * bytes: local memory read and written, global memory loaded. */
@@ -222,10 +223,10 @@ typedef struct et_family {
      * same k of column l / 4 of the right one (N), and of the sums columns l % 4 * 2 and the next,
      * of the first row, then of the other. NULL: there is none. */
     void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
-    const et_group_family *group; /* warpgroup MMA; NULL: no target has it */
-    const et_bulk_family *bulk;   /* TMA; NULL: no target has it */
-    const et_pairs_family *pairs; /* packed pairs; NULL: the target has no vectors of bf16 */
-    const et_bare_family *bare;   /* unscaled; NULL: scales are applied to values */
+    const et_warpgroup_family *warpgroup; /* warpgroup MMA; NULL: no target has it */
+    const et_box_family *boxes;           /* TMA; NULL: no target has it */
+    const et_pairs_family *pairs;       /* packed pairs; NULL: the target has no vectors of bf16 */
+    const et_unscaled_family *unscaled; /* unscaled; NULL: scales are applied to values */
     bool rounds_products; /* to f16, in one instruction that makes a zero of either sign +0 */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */

@@ -227,7 +227,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     et_target target = *et_target_find(o->target);
     if (et_is_without(o->without, ET_FEATURE_GROUP)) { /* as codegen.c has it */
         on.group_waves = 0;
-        target.group = NULL;
+        target.warpgroup = NULL;
     }
     et_pass_options passes = {.machine = &on,
                               .dump = o->dump,

@@ -230,9 +230,9 @@ static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
 /* What a plan may say beside, in any order. */
 static bool plan_option(eti_parser *p, et_product_plan *w) {
     if (eti_take_word(p, "spread")) {
-        w->spread = (int)eti_need_int(p, 2, 16, "rows of an operand");
+        w->row_packed = (int)eti_need_int(p, 2, 16, "rows of an operand");
     } else if (eti_take_word(p, "either")) {
-        w->either = true;
+        w->maybe_packed = true;
     } else if (eti_take_word(p, "boxes")) {
         w->boxes = true;
     } else if (eti_take_word(p, "deferred")) {

@@ -222,7 +222,7 @@ static bool fills(const eti_parser *p, const et_shape *shape, int64_t size, int 
 /* "[3, 2, 8] [0, 2, 1]": the checkpoint's dimensions, and which of them lie in which order. */
 static void turned(eti_parser *p, et_tensor *t) {
     et_loc loc = p->tok.loc;
-    et_turned *as = et_alloc(p->arena, sizeof *as);
+    et_relaid *as = et_alloc(p->arena, sizeof *as);
     int64_t size[ET_MAX_RANK], left = 1;
     unsigned seen = 0;
     int to = -1;

@@ -6,7 +6,7 @@ enum { ROW = 64, PIECE = 16 };
 /* Twice as long where the waves of a warpgroup MMA read them and a chunk has as much of each row:
  * memory is read in whole lines then. */
 int et_pipeline_row_bytes(const et_mainloop *c) {
-    return c->together && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+    return c->warpgroup && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
 }
 
 /* Elements of T that there are at each launch: a launch may bind less of an argument than the most
@@ -25,7 +25,7 @@ bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var,
     et_exprs *x = g->x;
     et_node_x load = *et_x(x, e);
     int64_t pitch, lo, hi;
-    if (!et_access_direct(g->p, g->f, c->s, e, c->piece) || rows > g->t->bulk->most_rows ||
+    if (!et_access_direct(g->p, g->f, c->s, e, c->piece) || rows > g->t->boxes->most_rows ||
         c->size != 2)
         return false;
     const et_tensor *t = &g->p->tensors[load.i];
@@ -52,7 +52,7 @@ bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var,
 bool et_boxes_can(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     et_box box;
-    if (!g->t->bulk || !c->together || c->slot_k || c->tail || c->stages > ET_BOX_STAGES)
+    if (!g->t->boxes || !c->warpgroup || c->stage_k || c->tail || c->stages > ET_BOX_STAGES)
         return false;
     bool all = et_box_of(g, c, s->a, s->mvar, s->tm, &box);
     for (int i = 0; i < s->nacc && all; i++)

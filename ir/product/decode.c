@@ -14,7 +14,7 @@
 /* ---- what is loaded ---- */
 
 et_expr et_computed_k(const et_product_cx *g, const et_mainloop *c, int u) {
-    const et_computed *d = c->coded;
+    const et_computed *d = c->computed;
     et_exprs *x = g->x;
     et_expr k = et_int(x, (int64_t)u * c->unit_k);
     k = et_add(x, k, et_mul(x, et_var(x, d->chunk), et_int(x, c->kc)));
@@ -23,7 +23,7 @@ et_expr et_computed_k(const et_product_cx *g, const et_mainloop *c, int u) {
 }
 
 et_expr et_computed_of_unit(const et_product_cx *g, const et_mainloop *c, et_expr e, int u) {
-    et_expr k = et_subst_var(g->x, et_computed_k(g, c, u), c->coded->group, et_int(g->x, 0));
+    et_expr k = et_subst_var(g->x, et_computed_k(g, c, u), c->computed->group, et_int(g->x, 0));
     return et_same_in_run(g->x, e, c->s->kvar, k, c->unit_k);
 }
 
@@ -43,7 +43,7 @@ static bool add_raw(const et_product_cx *g, const et_mainloop *c, et_computed *d
     r.node = same ? one : et_subst_var(g->x, load, c->s->kvar, k);
     r.ring = d->streamed[i].id && et_expr_eq(d->streamed[i], load);
     if (r.ring && (same || r.n * bits % 32)) return false;
-    if (same) r.side = et_mainloop_side(c, i, load);
+    if (same) r.side = et_mainloop_auxiliary(c, i, load);
     for (int o = 0; o < d->count[i]; o++)
         if (same && et_expr_eq(d->raw[i][o].node, r.node)) return true;
     if (d->count[i] == ET_MAX_RAWS) return false;
@@ -81,10 +81,10 @@ bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     et_mainloop by = *c;
     by.units = units;
     by.kc = units * wide;
-    by.coded = d;
-    by.sides = NULL;
+    by.computed = d;
+    by.auxiliary = NULL;
     if (c->streamed && !et_stream_fits(g, &by)) return false;
-    if (c->streamed) by.sides = et_sides_plan(g, &by, et_stream_slot_bytes(&by));
+    if (c->streamed) by.auxiliary = et_auxiliaries_plan(g, &by, et_stream_stage_bytes(&by));
     if (!find_raws(g, &by, d, units)) return false;
     by.nload = d->nraws * rows;
     if (by.nload > ET_MAX_FRAGMENTS) return false;
@@ -169,7 +169,7 @@ static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-const et_fragment *et_decode_turning(const et_product_cx *g, const et_mainloop *c) {
+const et_fragment *et_decode_transposing(const et_product_cx *g, const et_mainloop *c) {
     const et_fragment *f = et_target_fragment(g->t, ET_F32);
     bool can = f && f->lane_k == 1 && c->rows_n == 1 && et_deal_values(&f->layout->n) == 1 &&
                is_dealt_alike(&f->layout->sum_n, &c->sums->sum_n) &&
@@ -180,15 +180,15 @@ const et_fragment *et_decode_turning(const et_product_cx *g, const et_mainloop *
 static bool suits_unscaled(const et_product_cx *g, const et_mainloop *c, int i) {
     et_scaled s;
     if (!is_shared(g, c, i, &s) || !g->t->decode[et_decode_type(g, c, i)].unscaled) return false;
-    if (et_decode_turning(g, c)) return true;
+    if (et_decode_transposing(g, c)) return true;
     for (int k = 0; k < s.n; k++)
         if (!et_decode_is_wide(g, c, s.add[k])) return false;
     return !s.times.id || et_decode_is_wide(g, c, s.times);
 }
 
 bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
-    if (et_is_without(g->without, ET_FEATURE_BARE) || !c->coded || c->streamed ||
-        et_mainloop_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->apart ||
+    if (et_is_without(g->without, ET_FEATURE_BARE) || !c->computed || c->streamed ||
+        et_mainloop_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->pair_gap ||
         c->lane_k % 8 || (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
@@ -197,7 +197,7 @@ bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
     for (int i = 1; i < c->s->nacc; i++)
         if (g->t->decode[et_decode_type(g, c, i)].times != times) return false;
     c->times = times;
-    c->bare = true;
+    c->unscaled = true;
     c->late = c->msub == 1;
     return true;
 }
@@ -216,7 +216,7 @@ static bool suits_f16(const et_product_cx *g, const et_mainloop *c, int i) {
     if (!et_decode_scaled(g, c, i, &s)) return false;
     et_dtype type = et_decode_type(g, c, i);
     if (!g->t->decode[type].f16 || type != et_decode_type(g, c, 0)) return false;
-    bool gains = et_dtype_bits(type) == 4 ? s.n || !c->apart : !s.n && !s.more;
+    bool gains = et_dtype_bits(type) == 4 ? s.n || !c->pair_gap : !s.n && !s.more;
     return gains && is_shared(g, c, i, &shared);
 }
 
@@ -245,16 +245,16 @@ bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     int room = c->room, kept_at = (et_local_bytes(a) - et_decode_kept(g)) / 16 * 16;
     while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
         room--;
-    if (et_is_without(g->without, ET_FEATURE_HALVES) || !c->coded || !c->late ||
-        c->s->operand != ET_BF16 || c->zeros || c->turns || !f16 || !f16->few ||
+    if (et_is_without(g->without, ET_FEATURE_HALVES) || !c->computed || !c->late ||
+        c->s->operand != ET_BF16 || c->zeros || c->rows_ahead || !f16 || !f16->few ||
         !fits_f16(f16->few->layout) || et_most_rows(g, c->s) != 1 || c->msub > 1 || waves(g) % 4 ||
         c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
         rows_of(room) * c->pitch_a * c->size > kept_at)
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits_f16(g, c, i)) return false;
-    c->bare = c->halves = true;
-    c->apart = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
+    c->unscaled = c->f16 = true;
+    c->pair_gap = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
     c->room = room;
     c->times = 1;
     c->fr = f16->few;

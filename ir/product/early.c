@@ -70,7 +70,7 @@ static bool written_before(const et_product_cx *g, const et_grid *gr, et_guess *
 
 static bool may_guess(const et_product_cx *g, const et_grid *gr, const et_mainloop *c) {
     et_guess of;
-    return gr->nwaits && c->direct && !c->coded && !c->zeros && c->k >= 0 && c->cond.id &&
+    return gr->nwaits && c->direct && !c->computed && !c->zeros && c->k >= 0 && c->cond.id &&
            !et_reads_stored(g->x, c->s->nlive, g->stored) && !c->s->plan[ET_PLAN_PACKED].made &&
            et_early_guess(g, c, &of) && written_before(g, gr, &of);
 }
@@ -107,11 +107,11 @@ static bool may_begin(const et_product_cx *g, const et_mainloop *c) {
 }
 
 int et_pipeline_ahead(const et_mainloop *c) {
-    return c->stages - (c->together ? 2 : 1);
+    return c->stages - (c->warpgroup ? 2 : 1);
 }
 
 static int most_chunks(const et_product_cx *g, const et_mainloop *c) {
-    if (c->slot_k) return 0; /* weights are in flight already */
+    if (c->stage_k) return 0; /* weights are in flight already */
     for (int i = 0; i < c->s->nacc; i++)
         if (et_reads_stored(g->x, c->s->b[i], g->stored)) return 0;
     int n = et_pipeline_ahead(c);

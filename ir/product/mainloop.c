@@ -56,33 +56,35 @@ void et_mainloop_lane_k(et_mainloop *c, int lane_k) {
     c->unit_k = lane_k * et_layout_groups(c->fr->layout);
 }
 
-/* Chunks are multiplied while the next is brought, and one more is on its way. */
-static et_group_rows group_of(const et_product_cx *g, const et_mainloop *c) {
+/* Chunks are multiplied while the next is brought, and one more is in flight. */
+static et_warpgroup_rows group_of(const et_product_cx *g, const et_mainloop *c) {
     enum { MOST_SUMS = 16 }; /* which leave half of the registers */
-    const et_group_shape *of = g->t->group;
+    const et_warpgroup_shape *of = g->t->warpgroup;
     const et_step *s = c->s;
-    et_group_rows rows = of && c->stages >= 3 ? et_step_group(s, of->waves) : ET_GROUP_NONE;
+    et_warpgroup_rows rows =
+        of && c->stages >= 3 ? et_step_warpgroup(s, of->waves) : ET_WARPGROUP_NONE;
     if (!rows || et_mainloop_sums(c) > MOST_SUMS || g->f->locals[s->stage_a].offset % of->align ||
         g->f->locals[s->stage_b].offset % of->align)
-        return ET_GROUP_NONE;
-    int columns = rows == ET_GROUP_M ? s->tn / s->wn : s->tm / s->wm;
+        return ET_WARPGROUP_NONE;
+    int columns = rows == ET_WARPGROUP_M ? s->tn / s->wn : s->tm / s->wm;
     /* A part has two: waves have all of some parts, or one of one part. */
     int steps = s->kc / of->k, own = steps / s->wk;
     bool whole = steps % s->wk == 0 && (own % 2 == 0 || steps == 2);
-    return columns <= of->most && whole ? rows : ET_GROUP_NONE;
+    return columns <= of->most && whole ? rows : ET_WARPGROUP_NONE;
 }
 
 bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kind kind,
                        et_mainloop *c) {
     *c = (et_mainloop){.s = s, .streamed = kind.streamed, .packed = kind.packed, .times = 1};
-    c->either = kind.either;
-    c->codes = kind.codes;
-    if (kind.codes) c->times = g->t->codes_times;
-    c->fr = kind.either ? et_target_either(g->t, s->operand) : et_target_fragment(g->t, s->operand);
+    c->maybe_packed = kind.maybe_packed;
+    c->fp8 = kind.fp8;
+    if (kind.fp8) c->times = g->t->fp8_times;
+    c->fr = kind.maybe_packed ? et_target_maybe_packed(g->t, s->operand)
+                              : et_target_fragment(g->t, s->operand);
     if (!c->fr) return false;
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
     if (s->stage_b >= 0 && g->f->locals[s->stage_b].slot) {
-        c->slot_k = g->f->locals[s->stage_b].dim[2];
+        c->stage_k = g->f->locals[s->stage_b].dim[2];
         c->streamed = true;
     }
     c->size = et_dtype_bytes(s->operand);
@@ -100,10 +102,10 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
     c->stages = et_step_stages(g->f, s);
     c->bands = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;
     c->next_m = c->bands > 1 ? 16 * s->wm : 16; /* a band's rows are next to each other */
-    c->together = group_of(g, c);
-    c->sums = !c->together                ? c->fr->layout
-              : c->together == ET_GROUP_M ? g->t->group->rows_m
-                                          : g->t->group->rows_n;
+    c->warpgroup = group_of(g, c);
+    c->sums = !c->warpgroup                    ? c->fr->layout
+              : c->warpgroup == ET_WARPGROUP_M ? g->t->warpgroup->rows_m
+                                               : g->t->warpgroup->rows_n;
     c->extent = full_extent(g, s, &c->cond);
     if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
     c->direct = !c->stages;
@@ -130,22 +132,22 @@ void et_mainloop_cut(const et_product_cx *g, et_mainloop *c, int units) {
 void et_mainloop_count(et_mainloop *c) {
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
-    c->late &= c->coded != NULL;
+    c->late &= c->computed != NULL;
 }
 
 /* ---- what may be ---- */
 
 /* Few rows of a, so that two chunks of them are always staged at once. */
 bool et_mainloop_may_be_deep(const et_product_cx *g, const et_mainloop *c) {
-    return g->t->deep && c->direct && !c->coded && !c->streamed && !c->zeros && c->chunks > 1 &&
+    return g->t->deep && c->direct && !c->computed && !c->streamed && !c->zeros && c->chunks > 1 &&
            c->msub == 1 && et_most_rows(g, c->s) <= 8;
 }
 
 /* Few rows leave the registers that another chunk takes. */
 bool et_mainloop_may_deepen(const et_product_cx *g, const et_mainloop *c) {
-    return c->streamed && c->direct && (!c->coded || c->late) && !c->packed && !c->either &&
-           !c->zeros && !c->turns && !c->deep_a && !c->cond.id && c->chunks > 1 && c->msub == 1 &&
-           et_most_rows(g, c->s) <= ET_DEEP_ROWS;
+    return c->streamed && c->direct && (!c->computed || c->late) && !c->packed &&
+           !c->maybe_packed && !c->zeros && !c->rows_ahead && !c->rows_own && !c->cond.id &&
+           c->chunks > 1 && c->msub == 1 && et_most_rows(g, c->s) <= ET_DEEP_ROWS;
 }
 
 /* Which columns of the weight's rows begin where the step's do. */
@@ -156,7 +158,7 @@ static bool begin_at(const et_product_cx *g, const et_mainloop *c, et_expr load,
 }
 
 bool et_mainloop_may_zeros(const et_product_cx *g, const et_mainloop *c) {
-    if (!c->direct || c->codes || c->chunks < 1) return false;
+    if (!c->direct || c->fp8 || c->chunks < 1) return false;
     for (int i = 0; i < c->s->nacc; i++) {
         et_expr load = et_zeros_load(g->p, c->s, i);
         if (!load.id || !begin_at(g, c, load, ET_ZERO_ROWS)) return false;
@@ -165,8 +167,8 @@ bool et_mainloop_may_zeros(const et_product_cx *g, const et_mainloop *c) {
 }
 
 bool et_mainloop_may_pack(const et_product_cx *g, const et_mainloop *c) {
-    if (!g->packed || !c->direct || c->coded || c->codes ||
-        !et_target_either(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
+    if (!g->packed || !c->direct || c->computed || c->fp8 ||
+        !et_target_maybe_packed(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!et_packed_can(g->p, c->s, i) || !begin_at(g, c, c->s->b[i], ET_PACKED_ROWS))
@@ -231,7 +233,7 @@ static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     int wide = et_pipeline_row_bytes(c);
     int per = g->p->workgroup / (wide / PIECE);
-    if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
+    if ((s->wk > 1 && !c->warpgroup) || s->stage_b < 0 || s->kc * c->size % ROW ||
         s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
         g->p->workgroup % (wide / PIECE))
         return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
@@ -239,7 +241,7 @@ static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
     if ((s->tm + per - 1) / per > ET_CHUNK_ITEMS || (s->tn + per - 1) / per > ET_CHUNK_ITEMS ||
         c->msub > ET_MAX_ROWS * 2)
         return "a ring's chunks are too large";
-    if (c->products < s->nacc && !c->together)
+    if (c->products < s->nacc && !c->warpgroup)
         return "waves that multiply for themselves have columns of each product";
     if (et_mainloop_sums(c) > ET_MAX_SUMS)
         return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", et_mainloop_sums(c));
@@ -249,7 +251,7 @@ static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
 static const char *bands_problem(const et_product_cx *g, const et_mainloop *c) {
     int after, row, n = et_func_bands(g->x, g->f, &after, &row);
     if (n == 1) return NULL;
-    if (!c->stages || c->together || c->s->wk > 1 || c->msub % n)
+    if (!c->stages || c->warpgroup || c->s->wk > 1 || c->msub % n)
         return "sums that are there a band at a time are of a ring, and waves have rows of each";
     return row < 0 ? "the steps after sums that are there a band at a time go by their rows" : NULL;
 }

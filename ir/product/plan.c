@@ -45,18 +45,19 @@ static bool rows(const et_product_cx *g, et_mainloop *c, const et_product_plan *
                  const char **out_why) {
     int own = et_rows_own_depth(g, c);
     if (w->rows == ET_ROWS_OWN) {
-        c->deep_a = w->rows_depth;
-        c->turns = c->room = 0;
+        c->rows_own = w->rows_depth;
+        c->rows_ahead = c->room = 0;
         return (w->rows_depth > 0 && w->rows_depth <= own && own % w->rows_depth == 0 &&
                 c->chunks % w->rows_depth == 0) ||
                no(out_why, "rows cannot be a wave's own so many chunks ahead");
     }
     int64_t most = et_most_rows(g, c->s);
-    if (c->direct && c->room < 0 && !c->turns && (most < 16 ? most : 16) > 16 >> -c->room)
+    if (c->direct && c->room < 0 && !c->rows_ahead && (most < 16 ? most : 16) > 16 >> -c->room)
         return no(out_why, "the buffer for a has no room for its rows");
     const et_local *a = &g->f->locals[c->s->stage_a];
     int64_t held = c->room < 0 ? 16 >> -c->room : 16 << c->room;
-    if (c->direct && !c->turns && held * c->pitch_a > (int64_t)a->dim[0] * et_mainloop_pitch(g, c))
+    if (c->direct && !c->rows_ahead &&
+        held * c->pitch_a > (int64_t)a->dim[0] * et_mainloop_pitch(g, c))
         return no(out_why, "the buffer for a has no room for a chunk of its rows");
     return true;
 }
@@ -66,7 +67,7 @@ static bool decode(const et_product_cx *g, et_mainloop *c, const et_product_plan
     if (!computes(w)) return true;
     int pairs = et_decode_pairs(g, c);
     if (w->decode == ET_DECODE_PAIRS || (w->decode == ET_DECODE_F16 && pairs)) {
-        c->apart = pairs;
+        c->pair_gap = pairs;
         c->times = pairs ? et_decode_pairs_times() : 1;
     }
     return w->decode != ET_DECODE_PAIRS || pairs || no(out_why, "b cannot be computed in pairs");
@@ -75,8 +76,8 @@ static bool decode(const et_product_cx *g, et_mainloop *c, const et_product_plan
 static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
                    const char **out_why) {
     if (w->rows == ET_ROWS_AHEAD) {
-        c->turns = w->rows_depth;
-        if (c->turns < 2 || c->turns > et_rows_most_turns(g, c))
+        c->rows_ahead = w->rows_depth;
+        if (c->rows_ahead < 2 || c->rows_ahead > et_rows_most_ahead(g, c))
             return no(out_why, "rows cannot be copied so many chunks ahead");
     }
     if ((w->rows == ET_ROWS_RING) != (c->stages > 0) || (c->stages && w->rows_depth != c->stages))
@@ -91,11 +92,11 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
         return no(out_why, "b cannot be multiplied without its scale");
     c->results = et_layout_sums(c->sums);
     if (!rows(g, c, w, out_why)) return false;
-    int spread = w->spread ? et_rows_most_spread(g, c) : 0;
-    if (w->spread && (w->spread < 2 || w->spread > spread || spread % w->spread))
+    int spread = w->row_packed ? et_rows_most_packed(g, c) : 0;
+    if (w->row_packed && (w->row_packed < 2 || w->row_packed > spread || spread % w->row_packed))
         return no(out_why, "a row's k cannot be dealt to so many rows");
-    c->spread = w->spread;
-    if (c->halves && c->spread) c->sets = c->spread;
+    c->row_packed = w->row_packed;
+    if (c->f16 && c->row_packed) c->sets = c->row_packed;
     if (w->depth == ET_DEEP && !c->deep && !et_mainloop_may_deepen(g, c))
         return no(out_why, "registers have no room for two chunks of b");
     c->deep = w->depth == ET_DEEP;
@@ -110,8 +111,8 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     if (!of) return no(out_why, "operands are not values of e4m3, or not multiplied as such");
     const et_mainloop_kind kind = {.streamed = w->weights == ET_WEIGHTS_STREAM,
                                    .packed = which == ET_PLAN_PACKED,
-                                   .either = w->either,
-                                   .codes = w->decode == ET_DECODE_FP8};
+                                   .maybe_packed = w->maybe_packed,
+                                   .fp8 = w->decode == ET_DECODE_FP8};
     if (!et_mainloop_begin(g, of, kind, c))
         return no(out_why, "the target has no matrix instruction for the operands");
     bool whole =
@@ -125,7 +126,7 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     if (!cut(g, c, w, out_why) || !decode(g, c, w, out_why)) return false;
     et_mainloop_count(c);
     if (weights_of(c) != w->weights) return no(out_why, "weights do not come from there");
-    if (c->codes && w->weights != ET_WEIGHTS_DIRECT)
+    if (c->fp8 && w->weights != ET_WEIGHTS_DIRECT)
         return no(out_why, "values of e4m3 are multiplied straight from memory alone");
     if (c->packed && !et_mainloop_may_pack(g, c))
         return no(out_why, "weights are not read packed (--sparse=2:4)");
@@ -133,7 +134,7 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     c->deep = w->depth == ET_DEEP && et_mainloop_may_be_deep(g, c);
     if (!finish(g, c, w, out_why)) return false;
     if (c->streamed && !et_stream_suits(g, c))
-        return no(out_why, c->slot_k
+        return no(out_why, c->stage_k
                                ? "its weights come in slots of a ring, and there is none for them"
                                : "b cannot come through the ring in such chunks");
     c->plan = *w;

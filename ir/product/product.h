@@ -16,18 +16,18 @@
 #include "ir/target/target.h"
 
 enum {
-    ET_DEEP = 2,             /* chunks of b in registers at once, where there is room for two */
-    ET_MAX_FRAGMENTS = 64,   /* of b in a lane, for one unit of many accumulators */
-    ET_MAX_SUMS = 64,        /* 16 x 16 sums of a wave */
-    ET_MAX_ROWS = 8,         /* of sixteen in a lane */
-    ET_FEW_ROWS = 4,         /* of a: their chunks are staged several at a time */
-    ET_MAX_AHEAD = 16,       /* pieces of a chunk of a that a work-item copies */
-    ET_MOST_SIDE_COPIES = 8, /* of a chunk that a lane makes of auxiliary operands */
-    ET_MAX_RAWS = 24,        /* loads of a row of a product that a computed b is made of */
-    ET_CHUNK_ITEMS = 8,      /* pieces of a work-item, of a chunk in a multistage ring, at most */
-    ET_CHUNK_PARTS = 4,      /* of such a chunk */
-    ET_BOX_STAGES = 9,       /* of a pipeline whose operands come as TMA boxes */
-    ET_MOST_GUESSED = 4,     /* loads that say which weights a tensor chooses */
+    ET_DEEP = 2,           /* chunks of b in registers at once, where there is room for two */
+    ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
+    ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
+    ET_MAX_ROWS = 8,       /* of sixteen in a lane */
+    ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
+    ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
+    ET_MOST_AUXILIARY_COPIES = 8, /* of a chunk that a lane makes of auxiliary operands */
+    ET_MAX_RAWS = 24,             /* loads of a row of a product that a computed b is made of */
+    ET_CHUNK_ITEMS = 8,  /* pieces of a work-item, of a chunk in a multistage pipeline, at most */
+    ET_CHUNK_PARTS = 4,  /* of such a chunk */
+    ET_BOX_STAGES = 9,   /* of a pipeline whose operands come as TMA boxes */
+    ET_MOST_GUESSED = 4, /* loads that say which weights a tensor chooses */
 };
 
 /* What the derivation may look at. */
@@ -45,7 +45,7 @@ et_product_cx et_product_context(const et_program *, const et_func *, const et_t
                                  et_arena *);
 
 /* Auxiliary operands: what several k's of quantised values share, as scales, in a stage of the
- * program's ring behind the values. */
+ * weight stream behind the values. */
 typedef struct {
     et_expr load;
     int group;  /* k's that share an element */
@@ -53,11 +53,11 @@ typedef struct {
     int piece;  /* that one copy brings so many of */
     int copies; /* a lane makes for a chunk */
     int at;     /* in a stage, the first row's */
-} et_side;
+} et_auxiliary;
 typedef struct {
-    et_side of[ET_MAX_ACC][ET_MOST_BESIDE];
+    et_auxiliary of[ET_MAX_ACC][ET_MOST_AUXILIARY];
     int count[ET_MAX_ACC], copies; /* of all */
-} et_sides;
+} et_auxiliaries;
 
 /* A b that is computed: what a load brings of a row, elements for the lane's k's of unit U, or one
  * for all of them. */
@@ -65,8 +65,8 @@ typedef struct {
     et_expr load; /* as it stands in b */
     et_expr node; /* at the first of its k's */
     int u, n, align;
-    bool ring;           /* comes through the program's ring, */
-    const et_side *side; /* beside that; or NULL */
+    bool ring;                /* comes through the weight stream, */
+    const et_auxiliary *side; /* beside that; or NULL */
 } et_raw;
 typedef struct {
     /* Variables: k = chunk * chunk_k + part * chunk_k / wk + u * unit_k + group * lane_k + j. */
@@ -74,52 +74,53 @@ typedef struct {
     int nraws; /* of a row of all products */
     et_raw raw[ET_MAX_ACC][ET_MAX_RAWS];
     int count[ET_MAX_ACC];
-    et_expr streamed[ET_MAX_ACC]; /* the load that comes through the ring */
+    et_expr streamed[ET_MAX_ACC]; /* the load that comes through the weight stream */
 } et_computed;
 
 typedef struct et_mainloop {
     et_product_plan plan;
     const et_step *s; /* with fp8 x fp8 products one of the mainloop's own */
     const et_fragment *fr;
-    int rows_n, rows_m;       /* of sixteen that a lane holds */
-    bool streamed;            /* b comes through the program's ring */
-    bool direct;              /* b goes from memory to registers */
-    const et_computed *coded; /* and is computed there of what was loaded; or NULL */
-    const et_sides *sides;    /* some of which comes through the ring beside b; or NULL */
-    int stages;               /* chunks in the step's own multistage ring of a and b; or 0 */
-    et_group_rows together;   /* warpgroup MMA: whose rows are the waves' */
-    const et_layout *sums;    /* how they are dealt to lanes */
-    bool late;                /* each fragment is decoded when its turn comes, not all at once */
-    bool codes;               /* both operands are values of e4m3 */
-    int size;                 /* bytes of an operand element */
-    int bits;                 /* of an element of b where it comes from */
-    bool bare;                /* quantised values are multiplied without their scale, */
-    bool halves;              /* and so is the row, as f16 */
-    int apart;                /* a's k's are staged in pairs of such that are so far apart, or 0 */
-    int lane_k;               /* consecutive k in one fragment of a lane */
-    int piece;                /* of which one load brings so many */
-    int unit_k;               /* k covered by one fragment of all lanes */
-    int results;              /* elements of a sum in one lane */
-    int sets;                 /* of such, a power of two, which are added up at the end */
-    int spread;               /* a single row's k is dealt to so many rows of an operand; or 0 */
-    float times;              /* what sums are to be multiplied by */
-    int products;             /* that a wave has sums of: all, or one */
-    bool side_by_side;        /* one, which is all of them (et_step_side_by_side) */
-    int nsub, msub;           /* 16-row pieces of this wave's n, of m */
-    int next_m;               /* rows from one of the latter to the next */
-    int bands;                /* sub-tiles of the epilogue, one after the other */
-    int kc, units;            /* k per chunk, and units in a wave's part of it */
-    int slot_k;           /* k of a stage, of several chunks, where only b comes in them; or 0 */
+    int rows_n, rows_m;          /* of sixteen that a lane holds */
+    bool streamed;               /* b comes through the weight stream */
+    bool direct;                 /* b goes from memory to registers */
+    const et_computed *computed; /* and is computed there of what was loaded; or NULL */
+    const et_auxiliaries
+        *auxiliary; /* some of which comes through the weight stream beside b; or NULL */
+    int stages;     /* chunks in the step's own multistage pipeline of a and b; or 0 */
+    et_warpgroup_rows warpgroup; /* warpgroup MMA: whose rows are the waves' */
+    const et_layout *sums;       /* how they are dealt to lanes */
+    bool late;                   /* each fragment is decoded when its turn comes, not all at once */
+    bool fp8;                    /* both operands are values of e4m3 */
+    int size;                    /* bytes of an operand element */
+    int bits;                    /* of an element of b where it comes from */
+    bool unscaled;               /* quantised values are multiplied without their scale, */
+    bool f16;                    /* and so is the row, as f16 */
+    int pair_gap;         /* a's k's are staged in pairs of such that are so far apart, or 0 */
+    int lane_k;           /* consecutive k in one fragment of a lane */
+    int piece;            /* of which one load brings so many */
+    int unit_k;           /* k covered by one fragment of all lanes */
+    int results;          /* elements of a sum in one lane */
+    int sets;             /* of such, a power of two, which are added up at the end */
+    int row_packed;       /* a single row's k is dealt to so many rows of an operand; or 0 */
+    float times;          /* what sums are to be multiplied by */
+    int products;         /* that a wave has sums of: all, or one */
+    bool side_by_side;    /* one, which is all of them (et_step_side_by_side) */
+    int nsub, msub;       /* 16-row pieces of this wave's n, of m */
+    int next_m;           /* rows from one of the latter to the next */
+    int bands;            /* sub-tiles of the epilogue, one after the other */
+    int kc, units;        /* k per chunk, and units in a wave's part of it */
+    int stage_k;          /* k of a stage, of several chunks, where only b comes in them; or 0 */
     int pitch_a;          /* between staged rows of a */
     int64_t k, chunks;    /* extent and chunks, -1 when known at run time only */
     bool tail;            /* the last chunk is not full */
     int nload;            /* fragments of b in one chunk, or registers they are made of */
     et_expr extent, cond; /* k, where cond holds if there is one; elsewhere sums are zero */
     int room;             /* log2 of how many times 16 rows of a chunk the buffer for a holds */
-    int turns;            /* chunks of a that are there or on their way at once; 0: none */
-    int deep_a;           /* chunks whose rows of a are in registers or on their way; 0: LDS */
+    int rows_ahead;       /* chunks of a that are there or in flight at once; 0: none */
+    int rows_own;         /* chunks whose rows of a are in registers or in flight; 0: LDS */
     bool packed;          /* b is read packed */
-    bool either;          /* b may be, as it turns out: sums are where those would be */
+    bool maybe_packed;    /* b may be, as it turns out: sums are where those would be */
     bool zeros;           /* chunks whose weights are zero are left out */
     bool deep;            /* two chunks of b in registers */
 } et_mainloop;
@@ -132,7 +133,7 @@ bool et_mainloop_of(const et_product_cx *, const et_step *, et_plan_of, et_mainl
 
 /* The same step by step. What is known before k is cut: false where S has no such product. */
 typedef struct {
-    bool streamed, packed, either, codes;
+    bool streamed, packed, maybe_packed, fp8;
 } et_mainloop_kind;
 bool et_mainloop_begin(const et_product_cx *, const et_step *, et_mainloop_kind, et_mainloop *out);
 void et_mainloop_lane_k(et_mainloop *, int lane_k);
@@ -166,16 +167,17 @@ const char *et_mainloop_problem(const et_product_cx *, const et_mainloop *);
 bool et_sums_as_read(const et_product_cx *, const et_step *);
 
 /* ---- rows.c: where a's rows come from ---- */
-bool et_rows_may_turn(const et_product_cx *, const et_mainloop *); /* copied before their turn */
-int et_rows_items(const et_product_cx *, const et_mainloop *);     /* pieces of a work-item then */
-int et_rows_most_turns(const et_product_cx *, const et_mainloop *);
+bool et_rows_may_copy_ahead(const et_product_cx *,
+                            const et_mainloop *);              /* copied before their turn */
+int et_rows_items(const et_product_cx *, const et_mainloop *); /* pieces of a work-item then */
+int et_rows_most_ahead(const et_product_cx *, const et_mainloop *);
 /* Straight to the registers of the one wave that multiplies their k. */
 bool et_rows_may_own(const et_product_cx *, const et_mainloop *);
 int et_rows_own_units(const et_mainloop *, int64_t all, int most);
 int et_rows_own_depth(const et_product_cx *, const et_mainloop *);
 bool et_rows_chunks_have(const et_product_cx *, const et_mainloop *);
-int et_rows_most_spread(const et_product_cx *, const et_mainloop *); /* 0: a row's k is not dealt */
-int et_rows_spread_pieces(const et_mainloop *);
+int et_rows_most_packed(const et_product_cx *, const et_mainloop *); /* 0: a row's k is not dealt */
+int et_rows_packed_pieces(const et_mainloop *);
 int et_rows_units_ahead(const et_product_cx *, const et_mainloop *);
 
 /* ---- boxes.c: a pipeline's operands as TMA boxes ---- */
@@ -205,17 +207,17 @@ int et_pipeline_ahead(const et_mainloop *);
 et_early_as et_early_may(const et_product_cx *, const et_grid *, const et_mainloop *,
                          int *out_chunks);
 
-/* ---- stream.c: b through the program's ring ---- */
+/* ---- stream.c: b through the weight stream ---- */
 bool et_stream_fits(const et_product_cx *, const et_mainloop *);
 bool et_stream_suits(const et_product_cx *, const et_mainloop *);
 bool et_stream_alike(const et_product_cx *, const et_mainloop *, int per);
 int et_stream_row_bytes(const et_mainloop *);    /* of a row of a stage */
-int et_stream_slot_bytes(const et_mainloop *);   /* of a stage, that a chunk of b takes */
+int et_stream_stage_bytes(const et_mainloop *);  /* of a stage, that a chunk of b takes */
 int et_stream_packed_bytes(const et_mainloop *); /* of sixteen packed rows of a chunk */
 int et_stream_packed_units(const et_mainloop *, int bytes);
 int et_stream_rows_at_once(const et_product_cx *, int pieces);
-const et_side *et_mainloop_side(const et_mainloop *, int i, et_expr load); /* or NULL */
-const et_sides *et_sides_plan(const et_product_cx *, const et_mainloop *, int bytes);
+const et_auxiliary *et_mainloop_auxiliary(const et_mainloop *, int i, et_expr load); /* or NULL */
+const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *, const et_mainloop *, int bytes);
 
 /* ---- decode.c: what b is computed of ---- */
 et_expr et_computed_k(const et_product_cx *, const et_mainloop *, int u);
@@ -233,7 +235,7 @@ bool et_decode_unscaled(const et_product_cx *, et_mainloop *);
 bool et_decode_f16(const et_product_cx *, et_mainloop *);
 int et_decode_kept(const et_product_cx *); /* bytes behind the row that f16 needs */
 /* The fragment of f32 whose product with ones turns scales of b's rows into those of sums; NULL. */
-const et_fragment *et_decode_turning(const et_product_cx *, const et_mainloop *);
+const et_fragment *et_decode_transposing(const et_product_cx *, const et_mainloop *);
 bool et_decode_is_wide(const et_product_cx *, const et_mainloop *, et_expr e);
 /* S as a product of e4m3 by e4m3, in the arena; NULL where it is none, or the target has none. */
 const et_step *et_decode_fp8(const et_product_cx *, const et_step *);

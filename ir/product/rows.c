@@ -12,14 +12,15 @@ int et_rows_items(const et_product_cx *g, const et_mainloop *c) {
     return (pieces + g->p->workgroup - 1) / g->p->workgroup;
 }
 
-bool et_rows_may_turn(const et_product_cx *g, const et_mainloop *c) {
+bool et_rows_may_copy_ahead(const et_product_cx *g, const et_mainloop *c) {
     return g->t->copies && et_most_rows(g, c->s) > ET_FEW_ROWS && c->piece * c->size == PIECE &&
            et_access_direct(g->p, g->f, c->s, c->s->a, c->piece);
 }
 
-int et_rows_most_turns(const et_product_cx *g, const et_mainloop *c) {
-    if (c->zeros || !c->direct || c->chunks < 2 || c->deep || c->apart || c->kc % c->piece ||
-        c->pitch_a % c->piece || et_rows_items(g, c) > ET_MAX_AHEAD || !et_rows_may_turn(g, c))
+int et_rows_most_ahead(const et_product_cx *g, const et_mainloop *c) {
+    if (c->zeros || !c->direct || c->chunks < 2 || c->deep || c->pair_gap || c->kc % c->piece ||
+        c->pitch_a % c->piece || et_rows_items(g, c) > ET_MAX_AHEAD ||
+        !et_rows_may_copy_ahead(g, c))
         return 0;
     int turns = et_mainloop_pitch(g, c) / c->pitch_a;
     if (turns > c->chunks) turns = (int)c->chunks;
@@ -30,8 +31,8 @@ int et_rows_most_turns(const et_product_cx *g, const et_mainloop *c) {
 
 bool et_rows_may_own(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
-    return c->direct && !c->coded && !c->codes && !(c->packed && g->t->spread) && s->wn == 1 &&
-           s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS && et_rows_may_turn(g, c);
+    return c->direct && !c->computed && !c->fp8 && !(c->packed && g->t->spread) && s->wn == 1 &&
+           s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS && et_rows_may_copy_ahead(g, c);
 }
 
 /* Of CHUNKS of so many units, how many are in registers at once: two at least, which take turns, or
@@ -57,11 +58,11 @@ int et_rows_own_depth(const et_product_cx *g, const et_mainloop *c) {
     return depth_of(c, c->units, c->chunks);
 }
 
-/* ---- of a multistage ring ---- */
+/* ---- of a multistage pipeline ---- */
 
 /* Where no tensor says how many rows there are, tiles are only of such as have some. */
 bool et_rows_chunks_have(const et_product_cx *g, const et_mainloop *c) {
-    return c->together && !et_expr_loads(g->x, c->s->mlive);
+    return c->warpgroup && !et_expr_loads(g->x, c->s->mlive);
 }
 
 /* ---- one row ----
@@ -73,7 +74,7 @@ bool et_rows_chunks_have(const et_product_cx *g, const et_mainloop *c) {
 
 enum { ROWS = 4, RESULTS = 4 };
 
-int et_rows_spread_pieces(const et_mainloop *c) {
+int et_rows_packed_pieces(const et_mainloop *c) {
     return c->lane_k * c->size / PIECE;
 }
 
@@ -89,13 +90,13 @@ static bool has_rows(const et_layout *l, int row) {
            !(row & ~(lanes | 1)) && et_deal_values(&l->m) == 1;
 }
 
-int et_rows_most_spread(const et_product_cx *g, const et_mainloop *c) {
-    const et_fragment *fr = et_target_fragment(g->t, c->halves ? ET_F16 : c->s->operand);
+int et_rows_most_packed(const et_product_cx *g, const et_mainloop *c) {
+    const et_fragment *fr = et_target_fragment(g->t, c->f16 ? ET_F16 : c->s->operand);
     if (et_most_rows(g, c->s) != 1 || !c->direct || c->packed || et_mainloop_may_pack(g, c) ||
-        c->deep_a || c->size != 2 || !fr || c->fr != fr->few || c->lane_k * c->size % PIECE ||
+        c->rows_own || c->size != 2 || !fr || c->fr != fr->few || c->lane_k * c->size % PIECE ||
         c->pitch_a % (PIECE / c->size) || et_is_without(g->without, ET_FEATURE_SPREAD))
         return 0;
-    int pieces = et_rows_spread_pieces(c), n = c->halves ? ROWS : c->sets,
+    int pieces = et_rows_packed_pieces(c), n = c->f16 ? ROWS : c->sets,
         ahead = et_rows_units_ahead(g, c);
     while (n > 1 && (c->units * pieces % n || ahead * pieces % n))
         n /= 2;

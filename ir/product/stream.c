@@ -1,4 +1,4 @@
-/* A b that comes through the program's ring (ir/program/stream.h): how much of it a stage holds,
+/* A b that comes through the weight stream (ir/program/stream.h): how much of it a stage holds,
  * and whether what lanes copy comes out even. */
 #include "ir/product/product.h"
 #include "ir/program/packed.h"
@@ -11,7 +11,7 @@ enum {
 };
 
 int et_stream_row_bytes(const et_mainloop *c) {
-    return (c->slot_k ? c->slot_k : c->kc) * c->bits / 8;
+    return (c->stage_k ? c->stage_k : c->kc) * c->bits / 8;
 }
 
 int et_stream_packed_bytes(const et_mainloop *c) {
@@ -22,7 +22,7 @@ int et_stream_packed_units(const et_mainloop *c, int bytes) {
     return bytes / (c->s->nacc * c->s->tn / ET_PACKED_ROWS * c->s->wk * ET_PACKED_BYTES);
 }
 
-int et_stream_slot_bytes(const et_mainloop *c) {
+int et_stream_stage_bytes(const et_mainloop *c) {
     if (c->packed) return c->s->nacc * c->s->tn / ET_PACKED_ROWS * et_stream_packed_bytes(c);
     return c->s->nacc * c->s->tn * et_stream_row_bytes(c);
 }
@@ -47,28 +47,28 @@ int et_stream_rows_at_once(const et_product_cx *g, int pieces) {
 bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
     if (c->packed)
         return c->s->nacc * c->s->tn / ET_PACKED_ROWS <= MOST_PACKED &&
-               et_stream_slot_bytes(c) <= g->p->ring.bytes;
+               et_stream_stage_bytes(c) <= g->p->ring.bytes;
     int pieces = et_stream_row_bytes(c) / PIECE;
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
     return pieces && et_stream_row_bytes(c) % PIECE == 0 && even &&
            c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
-           et_stream_slot_bytes(c) <= g->p->ring.bytes &&
+           et_stream_stage_bytes(c) <= g->p->ring.bytes &&
            et_stream_alike(g, c, et_stream_rows_at_once(g, pieces));
 }
 
 /* With warpgroup MMA lanes copy four rows at a time, LINE of each. */
 static bool suits_together(const et_product_cx *g, const et_mainloop *c) {
-    return c->together && c->k > 0 && c->k % c->slot_k == 0 && et_rows_chunks_have(g, c) &&
+    return c->warpgroup && c->k > 0 && c->k % c->stage_k == 0 && et_rows_chunks_have(g, c) &&
            c->s->tn % (2 * ROWS) == 0 && et_stream_is_full(g->p, c->s) &&
            c->kc * c->size % LINE == 0 && g->t->wave == ROWS * LINE / PIECE &&
-           et_stream_slot_bytes(c) <= g->p->ring.bytes && et_stream_alike(g, c, ROWS);
+           et_stream_stage_bytes(c) <= g->p->ring.bytes && et_stream_alike(g, c, ROWS);
 }
 
 bool et_stream_suits(const et_product_cx *g, const et_mainloop *c) {
-    if (c->slot_k) return suits_together(g, c);
+    if (c->stage_k) return suits_together(g, c);
     bool full = et_stream_is_full(g->p, c->s);
     return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
-           (c->coded ? full : c->piece * c->size == PIECE) && et_stream_fits(g, c) &&
+           (c->computed ? full : c->piece * c->size == PIECE) && et_stream_fits(g, c) &&
            (full || et_stream_rows_at_once(g, et_stream_row_bytes(c) / PIECE) <= 16);
 }
 
@@ -90,29 +90,31 @@ static bool aligned(const et_product_cx *g, const et_mainloop *c, et_expr load, 
     return et_divides(g->x, count, et_subst_var(g->x, off, c->s->kvar, k));
 }
 
-static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_beside *b, int at,
-                      et_side *out) {
+static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_auxiliary_load *b,
+                      int at, et_auxiliary *out) {
     int bits = et_dtype_bits(g->p->tensors[et_x(g->x, b->load)->i].shape.dtype), wave = g->t->wave;
     if (c->kc % b->group || c->kc / b->group * bits % 8) return false;
     int bytes = c->kc / b->group * bits / 8, piece = piece_of(bytes);
     if (!piece || !aligned(g, c, b->load, piece * 8 / bits)) return false;
     int items = c->s->tn * (bytes / piece);
-    *out = (et_side){.load = b->load, .group = b->group, .bytes = bytes, .piece = piece, .at = at};
+    *out = (et_auxiliary){
+        .load = b->load, .group = b->group, .bytes = bytes, .piece = piece, .at = at};
     out->copies = (items + wave - 1) / wave;
     return items % wave == 0 || wave % items == 0;
 }
 
-const et_sides *et_sides_plan(const et_product_cx *g, const et_mainloop *c, int values) {
+const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *g, const et_mainloop *c,
+                                          int values) {
     int at = (values + PIECE - 1) / PIECE * PIECE;
-    et_sides *sides = et_alloc(g->arena, sizeof *sides);
+    et_auxiliaries *sides = et_alloc(g->arena, sizeof *sides);
     for (int i = 0; i < c->s->nacc; i++) {
-        et_beside b[ET_MOST_BESIDE];
-        int n = et_stream_beside(g->p, c->s, i, b);
+        et_auxiliary_load b[ET_MOST_AUXILIARY];
+        int n = et_stream_auxiliary(g->p, c->s, i, b);
         for (int j = 0; j < n; j++) {
-            et_side *side = &sides->of[i][sides->count[i]];
+            et_auxiliary *side = &sides->of[i][sides->count[i]];
             if (!plan_side(g, c, &b[j], at, side)) continue;
             int end = at + c->s->tn * side->bytes;
-            if (end > g->p->ring.bytes || sides->copies + side->copies > ET_MOST_SIDE_COPIES)
+            if (end > g->p->ring.bytes || sides->copies + side->copies > ET_MOST_AUXILIARY_COPIES)
                 continue;
             sides->count[i]++;
             sides->copies += side->copies;
@@ -122,8 +124,8 @@ const et_sides *et_sides_plan(const et_product_cx *g, const et_mainloop *c, int 
     return sides;
 }
 
-const et_side *et_mainloop_side(const et_mainloop *c, int i, et_expr load) {
-    for (int j = 0; c->sides && j < c->sides->count[i]; j++)
-        if (et_expr_eq(c->sides->of[i][j].load, load)) return &c->sides->of[i][j];
+const et_auxiliary *et_mainloop_auxiliary(const et_mainloop *c, int i, et_expr load) {
+    for (int j = 0; c->auxiliary && j < c->auxiliary->count[i]; j++)
+        if (et_expr_eq(c->auxiliary->of[i][j].load, load)) return &c->auxiliary->of[i][j];
     return NULL;
 }

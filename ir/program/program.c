@@ -96,7 +96,7 @@ et_expr et_grid_tiles(et_program *p, const et_grid *gr) {
     return n;
 }
 
-int64_t et_turned_place(const et_exprs *x, const et_turned *as, int64_t i) {
+int64_t et_relaid_place(const et_exprs *x, const et_relaid *as, int64_t i) {
     int64_t extent[ET_MAX_RANK], step[ET_MAX_RANK], n = 1, place = 0;
     for (int d = as->rank; d-- > 0; n *= extent[d]) {
         et_check(et_is_int(x, as->dim[d], &extent[d]));
@@ -107,10 +107,10 @@ int64_t et_turned_place(const et_exprs *x, const et_turned *as, int64_t i) {
     return place;
 }
 
-void et_turn_elements(const et_exprs *x, const et_tensor *t, int64_t count, const void *from,
-                      void *to) {
+void et_relay_elements(const et_exprs *x, const et_tensor *t, int64_t count, const void *from,
+                       void *to) {
     int bits = et_dtype_bits(t->shape.dtype);
     for (int64_t i = 0; i < count; i++)
         etrt_element_word_set(to, i, bits,
-                              etrt_element_word(from, et_turned_place(x, t->turned, i), bits));
+                              etrt_element_word(from, et_relaid_place(x, t->turned, i), bits));
 }

@@ -33,13 +33,13 @@ typedef struct {
     int rank;
     et_expr dim[ET_MAX_RANK]; /* of the loops, then of the checkpoint's tensor */
     unsigned char order[ET_MAX_RANK];
-} et_turned;
+} et_relaid;
 
 typedef struct {
     et_tensor_kind kind;
     const char *name;
     et_shape shape;          /* row-major, contiguous, strides from the dimensions of this launch */
-    const et_turned *turned; /* WEIGHT: how it is relaid out; NULL: memory is as the checkpoint */
+    const et_relaid *turned; /* WEIGHT: how it is relaid out; NULL: memory is as the checkpoint */
     et_value value;          /* what it holds, or none */
     const void *data;        /* CONST: f32 or i32 elements */
     int64_t offset;          /* TEMP: bytes from the workspace's start, a multiple of 256 */
@@ -171,15 +171,15 @@ typedef enum { ET_EARLY_NONE, ET_EARLY_LOADS, ET_EARLY_GUESS, ET_EARLY_PIPELINE 
 typedef struct {
     bool made;
     et_rows_from rows;
-    int rows_depth; /* chunks of a that are there or on their way at once */
+    int rows_depth; /* chunks of a that are there or in flight at once */
     et_weights_from weights;
     int depth; /* chunks of b in registers: 1, or 2 that take turns */
     et_decode_as decode;
-    bool either; /* b may turn out to be 2:4, and there is a second plan for it */
-    int chunk;   /* k's */
-    int lane_k;  /* consecutive k's of a lane in a fragment of b */
-    int sets;    /* sums of a product that take turns */
-    int spread;  /* rows of an operand that a single row's k is dealt to, or 0 */
+    bool maybe_packed; /* b may turn out to be 2:4, and there is a second plan for it */
+    int chunk;         /* k's */
+    int lane_k;        /* consecutive k's of a lane in a fragment of b */
+    int sets;          /* sums of a product that take turns */
+    int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
     et_early_as early;
     int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
     bool boxes;       /* a pipeline's operands are copied as TMA boxes, where there are maps left */
@@ -485,10 +485,10 @@ void et_task_print(et_program *, int grid, FILE *);
 void et_program_print(et_program *, FILE *);
 
 /* The index in the checkpoint, row-major, of the element at index I in memory. */
-int64_t et_turned_place(const et_exprs *, const et_turned *, int64_t i);
+int64_t et_relaid_place(const et_exprs *, const et_relaid *, int64_t i);
 /* Copies all COUNT elements of T, a weight that is relaid out, FROM the checkpoint's order TO
  * zeroed memory. */
-void et_turn_elements(const et_exprs *, const et_tensor *t, int64_t count, const void *from,
-                      void *to);
+void et_relay_elements(const et_exprs *, const et_tensor *t, int64_t count, const void *from,
+                       void *to);
 
 #endif

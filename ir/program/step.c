@@ -101,13 +101,13 @@ int et_step_stages(const et_func *f, const et_step *s) {
     return l->rank == 3 ? l->dim[0] : 0;
 }
 
-et_group_rows et_step_group(const et_step *s, int waves) {
-    if (!waves || et_dtype_bytes(s->operand) != 2) return ET_GROUP_NONE;
-    if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_GROUP_M;
+et_warpgroup_rows et_step_warpgroup(const et_step *s, int waves) {
+    if (!waves || et_dtype_bytes(s->operand) != 2) return ET_WARPGROUP_NONE;
+    if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_WARPGROUP_M;
     bool apart = et_step_products(s) < s->nacc;
     int columns = apart ? s->nacc * s->tn : s->tn;
-    if (s->wn % waves || columns != 16 * s->wn || s->tn % (16 * waves)) return ET_GROUP_NONE;
-    return ET_GROUP_N;
+    if (s->wn % waves || columns != 16 * s->wn || s->tn % (16 * waves)) return ET_WARPGROUP_NONE;
+    return ET_WARPGROUP_N;
 }
 
 bool et_step_divides_columns(const et_step *s) {

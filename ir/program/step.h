@@ -64,8 +64,8 @@ bool et_locals_may_meet(const et_exprs *, const et_func *, int a, int b);
 int et_func_bands(const et_exprs *, const et_func *, int *out_after, int *out_var);
 /* Do WAVES waves have 16 rows each of one operand of a CONTRACT step, of m or of n, as warpgroup
  * MMA needs? */
-typedef enum { ET_GROUP_NONE, ET_GROUP_M, ET_GROUP_N } et_group_rows;
-et_group_rows et_step_group(const et_step *, int waves);
+typedef enum { ET_WARPGROUP_NONE, ET_WARPGROUP_M, ET_WARPGROUP_N } et_warpgroup_rows;
+et_warpgroup_rows et_step_warpgroup(const et_step *, int waves);
 /* Do the waves along n of a CONTRACT step divide its columns into sixteens: those of each product,
  * or of all products concatenated (with a pipeline, so that each sixteen is of one product)? */
 bool et_step_divides_columns(const et_step *);

@@ -36,7 +36,7 @@ struct loads {
     int k;
     et_expr found; /* the one along k */
     bool odd;      /* another, or one that may not be read ahead */
-    et_beside beside[ET_MOST_BESIDE];
+    et_auxiliary_load beside[ET_MOST_AUXILIARY];
     int n;
 };
 
@@ -44,7 +44,7 @@ static void note_beside(struct loads *l, et_expr load) {
     int group = group_of(l->p, load, l->k);
     for (int i = 0; i < l->n; i++)
         if (et_expr_eq(l->beside[i].load, load)) return;
-    if (group && l->n < ET_MOST_BESIDE) l->beside[l->n++] = (et_beside){load, group};
+    if (group && l->n < ET_MOST_AUXILIARY) l->beside[l->n++] = (et_auxiliary_load){load, group};
 }
 
 /* What only one arm of a choice reads is not for everybody. */
@@ -78,7 +78,7 @@ static et_dtype dtype_of(const et_program *p, et_expr load) {
     return p->tensors[et_x(p->g->exprs, load)->i].shape.dtype;
 }
 
-int et_stream_beside(const et_program *p, const et_step *s, int i, et_beside *out) {
+int et_stream_auxiliary(const et_program *p, const et_step *s, int i, et_auxiliary_load *out) {
     struct loads l = {.p = p, .k = s->kvar};
     find_loads(&l, s->b[i]);
     if (l.odd || !l.found.id) return 0;
@@ -86,11 +86,11 @@ int et_stream_beside(const et_program *p, const et_step *s, int i, et_beside *ou
     return l.n;
 }
 
-int64_t et_stream_beside_bytes(const et_program *p, const et_step *s, int64_t bytes) {
+int64_t et_stream_auxiliary_bytes(const et_program *p, const et_step *s, int64_t bytes) {
     int64_t most = 0;
     for (int i = 0; i < s->nacc; i++) {
-        et_beside beside[ET_MOST_BESIDE];
-        int n = et_stream_beside(p, s, i, beside);
+        et_auxiliary_load beside[ET_MOST_AUXILIARY];
+        int n = et_stream_auxiliary(p, s, i, beside);
         int64_t all = 0;
         for (int b = 0; b < n; b++) {
             int64_t k = bytes * 8 / et_dtype_bits(dtype_of(p, et_stream_load(p, s, i)));

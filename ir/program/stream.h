@@ -20,10 +20,10 @@ enum {
     ET_DEEP_ROWS = 8 /* most rows of a task with two chunks in registers (et_grid.deep) */
 };
 
-/* What of b[I] comes through the ring, a load: b[I] itself, or, where b[I] is computed of weights,
- * the only one of these that has an element for each k, next to each other in memory, as codes
- * have. No expression where there is no such load, or where any place that b[I] reads is decided by
- * a tensor or is no weight's. */
+/* What of b[I] comes through the weight stream, a load: b[I] itself, or, where b[I] is computed of
+ * weights, the only one of these that has an element for each k, next to each other in memory, as
+ * codes have. No expression where there is no such load, or where any place that b[I] reads is
+ * decided by a tensor or is no weight's. */
 et_expr et_stream_load(const et_program *, const et_step *, int i);
 
 /* What several k of a row share beside that load, as the scales of groups: elements next to each
@@ -33,13 +33,13 @@ et_expr et_stream_load(const et_program *, const et_step *, int i);
 typedef struct {
     et_expr load;
     int group;
-} et_beside;
-enum { ET_MOST_BESIDE = 2 };
-/* OUT: room for ET_MOST_BESIDE. */
-int et_stream_beside(const et_program *, const et_step *, int i, et_beside *out);
+} et_auxiliary_load;
+enum { ET_MOST_AUXILIARY = 2 };
+/* OUT: room for ET_MOST_AUXILIARY. */
+int et_stream_auxiliary(const et_program *, const et_step *, int i, et_auxiliary_load *out);
 
 /* Bytes of these that belong to BYTES of the loads that they are beside. */
-int64_t et_stream_beside_bytes(const et_program *, const et_step *, int64_t bytes);
+int64_t et_stream_auxiliary_bytes(const et_program *, const et_step *, int64_t bytes);
 
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
  * such step, of whose rows all exist or all of as many sixteens, lie so far apart as numbers say,
@@ -50,7 +50,7 @@ bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exis
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 
-/* Why what GRID reads cannot come through the program's ring, or NULL. */
+/* Why what GRID reads cannot come through the weight stream, or NULL. */
 const char *et_stream_problem(const et_program *, const et_grid *);
 
 /* Bytes of weights that the tiles of GRID, which has no such problem, read, each once, where all

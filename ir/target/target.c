@@ -11,13 +11,13 @@ const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
     return of_operand(t->fragments, t->nfragments, operand);
 }
 
-const et_fragment *et_target_either(const et_target *t, et_dtype operand) {
+const et_fragment *et_target_maybe_packed(const et_target *t, et_dtype operand) {
     const et_fragment *f = et_target_fragment(t, operand);
     return f && f->packed ? f : of_operand(t->either, t->neither, operand);
 }
 
 bool et_target_packs(const et_target *t) {
-    return et_target_either(t, ET_BF16) != NULL;
+    return et_target_maybe_packed(t, ET_BF16) != NULL;
 }
 
 static int sum_of_bits(const unsigned char *of, int n, int number) {

@@ -42,13 +42,13 @@ typedef struct {
     int align; /* bytes, of eight rows */
     /* How sums are dealt where the waves' rows are m, and where they are n. */
     const et_layout *rows_m, *rows_n;
-} et_group_shape;
+} et_warpgroup_shape;
 
 /* TMA: boxes of matrices copied to local memory by a unit beside the waves. */
 typedef struct {
     int map_bytes; /* of a tensor map, and what such maps are aligned to */
     int most_rows; /* of a box */
-} et_bulk_shape;
+} et_box_shape;
 
 /* A tensor map: a matrix of 16-bit elements in memory, and the box that is copied of it. */
 typedef struct {
@@ -88,20 +88,20 @@ typedef struct et_target {
      * places: of operands whose fragment above has no `packed`. */
     const et_fragment *either;
     int neither;
-    int spread; /* a lane of a 2:4 product has its k's so many at a time, those of other lanes
-                   between; 0: all next to each other */
-    float codes_times; /* what a sum of fp8 x fp8 products has to be multiplied by, where there is a
+    int spread;      /* a lane of a 2:4 product has its k's so many at a time, those of other lanes
+                        between; 0: all next to each other */
+    float fp8_times; /* what a sum of fp8 x fp8 products has to be multiplied by, where there is a
                           fragment for them */
     et_decode decode[ET_DTYPE_COUNT];
-    const et_group_shape *group; /* NULL: every wave multiplies for itself */
-    const et_bulk_shape *bulk;   /* NULL: rows are copied by the lanes */
-    const void *own;             /* what only the family knows */
+    const et_warpgroup_shape *warpgroup; /* NULL: every wave multiplies for itself */
+    const et_box_shape *boxes;           /* NULL: rows are copied by the lanes */
+    const void *own;                     /* what only the family knows */
 } et_target;
 
 /* The instruction for OPERAND, or NULL. */
 const et_fragment *et_target_fragment(const et_target *, et_dtype operand);
 /* The one of a step that multiplies either way, or NULL. */
-const et_fragment *et_target_either(const et_target *, et_dtype operand);
+const et_fragment *et_target_maybe_packed(const et_target *, et_dtype operand);
 /* Does it multiply weights that are packed (ir/program/packed.h)? */
 bool et_target_packs(const et_target *);
 

@@ -1,7 +1,7 @@
-/* Products of many rows whose weights come through the program's ring (ir/program/stream.h). Such a
- * product has a ring of chunks of its own, of both operands, which a tile fills when it begins and
- * which is empty when it ends. Where weights come in slots of the program's ring instead, they are
- * on their way before the tile begins, and only rows, which other tasks write, are brought by who
+/* Products of many rows whose weights come through the weight stream (ir/program/stream.h). Such a
+ * product has a multistage pipeline of its own, of both operands, which a tile fills when it begins
+ * and which is empty when it ends. Where weights come in slots of the weight stream instead, they
+ * are in flight before the tile begins, and only rows, which other tasks write, are brought by who
  * multiplies. */
 #include "passes/cost/slots.h"
 #include "ir/program/step.h"
@@ -13,7 +13,7 @@ enum {
     CHUNK_BYTES = 16 << 10, /* of rows, between two barriers */
     ROWS_BYTES = 64 << 10,  /* of all chunks of rows */
     MOST_STAGES = 8,
-    LEAST_STAGES = 4, /* two are multiplied while two are on their way */
+    LEAST_STAGES = 4, /* two are multiplied while two are in flight */
     LEAST_SLOTS = 4,  /* of weights: Qwen3-8B's 64 tokens with three were measured to lose */
     MOST_OF_SLOT = 8, /* chunks */
     MOST_ROWS = 128,  /* of a tile, whose sums leave room for the rest */
@@ -21,10 +21,10 @@ enum {
 
 /* How a step's k is cut: of a chunk, of a slot, and how many chunks of rows there are. */
 struct cut {
-    int kc, slot_k, stages;
+    int kc, stage_k, stages;
 };
 
-/* Do waves that multiply together have whole parts of a chunk, as codegen wants them? */
+/* Do waves of a warpgroup MMA have whole parts of a chunk, as codegen wants them? */
 static bool divides(const et_step *s, int kc) {
     enum { K = 16 };
     int steps = kc / K, own = steps / s->wk;
@@ -39,10 +39,10 @@ static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *ou
         if (s->tm * out->kc * size <= CHUNK_BYTES && column * out->kc <= bytes &&
             k % out->kc == 0 && divides(s, out->kc))
             break;
-    out->slot_k = out->kc;
-    while (out->slot_k < MOST_OF_SLOT * out->kc && 2 * column * out->slot_k <= bytes &&
-           k % (2 * out->slot_k) == 0)
-        out->slot_k *= 2;
+    out->stage_k = out->kc;
+    while (out->stage_k < MOST_OF_SLOT * out->kc && 2 * column * out->stage_k <= bytes &&
+           k % (2 * out->stage_k) == 0)
+        out->stage_k *= 2;
     out->stages = ROWS_BYTES / (s->tm * out->kc * size);
     if (out->stages > MOST_STAGES) out->stages = MOST_STAGES;
     return column * out->kc <= bytes && k % out->kc == 0 && divides(s, out->kc) &&
@@ -52,7 +52,7 @@ static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *ou
 static bool fits(const et_program *p, const et_step *s, const et_machine *m) {
     enum { EIGHT = 8 };
     struct cut by;
-    if (!m->group_waves || !et_step_group(s, m->group_waves) ||
+    if (!m->group_waves || !et_step_warpgroup(s, m->group_waves) ||
         et_expr_loads(p->g->exprs, s->mlive))
         return false;
     for (int i = 0; i < s->nacc; i++) {
@@ -84,7 +84,7 @@ static void lay_out(et_func *f, et_step *s, const struct cut *by) {
     s->kc = a->pitch = a->dim[2] = by->kc;
     a->dim[0] = by->stages;
     b->dim[0] = 1;
-    b->pitch = b->dim[2] = by->slot_k;
+    b->pitch = b->dim[2] = by->stage_k;
     b->slot = true;
     b->offset = 0;
     now = end_of_step(f, s);

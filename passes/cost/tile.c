@@ -210,14 +210,15 @@ static double live_share(const struct tile *t, const et_step *s) {
 
 double et_ring_rows(const et_step *s, int group_waves) {
     double m = s->tm / s->wm, n = (double)s->nacc * s->tn / s->wn, waves = s->wm * s->wn;
-    et_group_rows rows = et_step_group(s, group_waves);
-    if (rows == ET_GROUP_NONE) return waves * (m + n);
+    et_warpgroup_rows rows = et_step_warpgroup(s, group_waves);
+    if (rows == ET_WARPGROUP_NONE) return waves * (m + n);
     int own = et_step_products(s);
-    double together = rows == ET_GROUP_M ? m * group_waves * own + n : m * own + n * group_waves;
+    double together =
+        rows == ET_WARPGROUP_M ? m * group_waves * own + n : m * own + n * group_waves;
     return waves / group_waves * together;
 }
 
-/* Chunks of a ring that are on their way while one is multiplied, as codegen has them: those of the
+/* Chunks of a ring that are in flight while one is multiplied, as codegen has them: those of the
  * ring, or as many as registers are loaded with. */
 static int ahead(const struct tile *t, const et_step *s) {
     double chunk = (double)(s->tm + s->nacc * s->tn) * s->kc * et_dtype_bytes(s->operand);

@@ -61,7 +61,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     et_leave_out_choices(lo, pl->opt);
-    et_turn_weights(lo, pl->opt);
+    et_relay_weights(lo, pl->opt);
     if (!et_lower_graph(lo, pl->opt)) return false;
     if (!pl->opt->quick) {
         et_search_fusion(lo, pl->opt);

@@ -24,7 +24,7 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
         const et_tensor *t = &lo->p->tensors[tensor];
         et_expr turned[ET_MAX_RANK];
         int rank = val->shape.rank;
-        if (t->turned) rank = et_turned_index(lo, t, lo->turning[v.id], index, turned);
+        if (t->turned) rank = et_relaid_index(lo, t, lo->turning[v.id], index, turned);
         return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype), rank,
                        t->turned ? turned : index);
     }
@@ -103,7 +103,7 @@ static void add_leaf_tensors(et_lowering *lo) {
             tensor->nloops = v->nloops;
             memcpy(tensor->loops, v->loops, sizeof v->loops);
             lo->info[i].tensor = t;
-            if (lo->turning && lo->turning[i]) et_turn_tensor(lo, tensor, lo->turning[i]);
+            if (lo->turning && lo->turning[i]) et_relay_tensor(lo, tensor, lo->turning[i]);
         }
 }
 

@@ -68,10 +68,10 @@ bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
 void et_build_groups(et_lowering *);
 /* Choose in which order the dimensions of weights lie (turn.c). */
-void et_turn_weights(et_lowering *, const et_pass_options *);
-void et_turn_tensor(et_lowering *, et_tensor *, const et_turning *);
+void et_relay_weights(et_lowering *, const et_pass_options *);
+void et_relay_tensor(et_lowering *, et_tensor *, const et_turning *);
 /* The index that an element of INDEX has there; returns its rank. */
-int et_turned_index(et_lowering *, const et_tensor *, const et_turning *, const et_expr *index,
+int et_relaid_index(et_lowering *, const et_tensor *, const et_turning *, const et_expr *index,
                     et_expr *out);
 /* Choose what the options leave no choice of (search.c). */
 void et_leave_out_choices(et_lowering *, const et_pass_options *);

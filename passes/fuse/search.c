@@ -329,7 +329,7 @@ static void try_ways(struct search *s, const int *v, int n, double *best) {
         s->lo->choice[v[i]] = (signed char)(best_way >> i & 1);
 }
 
-/* Where waves multiply together, tiles by rule are far from those that will be: what must have all
+/* With warpgroup MMA, tiles by rule are far from those that will be: what must have all
  * columns of a head, since the head's norm is computed with it, is wider than by rule. So products
  * of many rows are tried once more with tiles as they will be, those of the same rows together:
  * their tiles run side by side, and what one alone would gain another still loses. */

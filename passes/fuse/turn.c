@@ -176,7 +176,7 @@ static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
     }
 }
 
-void et_turn_weights(et_lowering *lo, const et_pass_options *opt) {
+void et_relay_weights(et_lowering *lo, const et_pass_options *opt) {
     if (et_is_without(opt->without, ET_FEATURE_TURNED) || opt->keep_order) return;
     size_t n = (size_t)lo->g->nvals;
     et_turning *all = et_alloc(lo->g->arena, n * sizeof *all);
@@ -192,8 +192,8 @@ void et_turn_weights(et_lowering *lo, const et_pass_options *opt) {
     lo->turning = found;
 }
 
-void et_turn_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
-    et_turned *as = et_alloc(lo->g->arena, sizeof *as);
+void et_relay_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
+    et_relaid *as = et_alloc(lo->g->arena, sizeof *as);
     et_shape *s = &t->shape;
     as->rank = s->rank;
     memcpy(as->dim, s->dim, sizeof as->dim);
@@ -209,7 +209,7 @@ void et_turn_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
     t->turned = as;
 }
 
-int et_turned_index(et_lowering *lo, const et_tensor *t, const et_turning *by, const et_expr *index,
+int et_relaid_index(et_lowering *lo, const et_tensor *t, const et_turning *by, const et_expr *index,
                     et_expr *out) {
     et_exprs *x = lo->g->exprs;
     int n = 0;

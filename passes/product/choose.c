@@ -31,7 +31,7 @@ static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) 
     int turns = c->packed ? 4 : s->tm > 16 ? 2 : 1; /* of rows in the buffer, or fewer */
     while (turns > 1 && pitch / turns - pad < wide)
         turns /= 2;
-    if (turns > 1 && units > (pitch / turns - pad) / wide && et_rows_may_turn(g, c))
+    if (turns > 1 && units > (pitch / turns - pad) / wide && et_rows_may_copy_ahead(g, c))
         units = (pitch / turns - pad) / wide;
     if (units < 1) units = 1;
     int64_t all = (c->k + wide - 1) / wide;
@@ -77,19 +77,19 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
 static void decode(const et_product_cx *g, et_mainloop *c) {
     if (c->direct || c->stages || c->side_by_side) return;
     int lane_k = c->lane_k, kw = c->s->kc / c->s->wk;
-    for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->coded; k /= 2) {
+    for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
         if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
         et_mainloop_lane_k(c, k);
         compute(g, c);
     }
-    if (!c->coded) {
+    if (!c->computed) {
         et_mainloop_lane_k(c, lane_k);
         compute(g, c);
     }
-    if (!c->coded) return;
+    if (!c->computed) return;
     c->plan.decode = ET_DECODE_COMPUTED;
-    c->apart = et_decode_pairs(g, c);
-    if (!c->apart) return;
+    c->pair_gap = et_decode_pairs(g, c);
+    if (!c->pair_gap) return;
     c->times = et_decode_pairs_times();
     c->plan.decode = ET_DECODE_PAIRS;
 }
@@ -97,7 +97,7 @@ static void decode(const et_product_cx *g, et_mainloop *c) {
 /* ---- all of it ---- */
 
 static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
-    c->turns = et_rows_most_turns(g, c);
+    c->rows_ahead = et_rows_most_ahead(g, c);
     et_mainloop_rows(g, c);
     et_mainloop_few(g, c, 0);
     if (et_decode_f16(g, c))
@@ -105,35 +105,38 @@ static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
     else if (et_decode_unscaled(g, c))
         c->plan.decode = ET_DECODE_UNSCALED;
     c->results = et_layout_sums(c->sums);
-    c->deep_a = own ? et_rows_own_depth(g, c) : 0;
-    if (c->deep_a) c->turns = c->room = 0;
+    c->rows_own = own ? et_rows_own_depth(g, c) : 0;
+    if (c->rows_own) c->rows_ahead = c->room = 0;
 }
 
 static void spread(const et_product_cx *g, et_mainloop *c) {
-    c->spread = et_rows_most_spread(g, c);
-    if (c->halves && c->spread) c->sets = c->spread;
+    c->row_packed = et_rows_most_packed(g, c);
+    if (c->f16 && c->row_packed) c->sets = c->row_packed;
 }
 
 /* What was found, as the plan says it. */
 static void note(et_mainloop *c) {
     et_product_plan *w = &c->plan;
     w->made = true;
-    w->rows = c->stages   ? ET_ROWS_RING
-              : c->deep_a ? ET_ROWS_OWN
-              : c->turns  ? ET_ROWS_AHEAD
-                          : ET_ROWS_STAGED;
-    w->rows_depth = c->stages ? c->stages : c->deep_a ? c->deep_a : c->turns ? c->turns : 1;
+    w->rows = c->stages       ? ET_ROWS_RING
+              : c->rows_own   ? ET_ROWS_OWN
+              : c->rows_ahead ? ET_ROWS_AHEAD
+                              : ET_ROWS_STAGED;
+    w->rows_depth = c->stages       ? c->stages
+                    : c->rows_own   ? c->rows_own
+                    : c->rows_ahead ? c->rows_ahead
+                                    : 1;
     w->weights = c->streamed ? ET_WEIGHTS_STREAM
                  : c->stages ? ET_WEIGHTS_RING
                  : c->direct ? ET_WEIGHTS_DIRECT
                              : ET_WEIGHTS_STAGED;
-    if (c->codes) w->decode = ET_DECODE_FP8;
+    if (c->fp8) w->decode = ET_DECODE_FP8;
     w->depth = c->deep ? ET_DEEP : 1;
-    w->either = c->either;
+    w->maybe_packed = c->maybe_packed;
     w->chunk = c->kc;
     w->lane_k = c->lane_k;
     w->sets = c->sets;
-    w->spread = c->spread;
+    w->row_packed = c->row_packed;
 }
 
 static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind, bool zeros,
@@ -142,14 +145,14 @@ static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind
     if (kind.packed && !et_mainloop_fits_packed(g, c)) return false;
     decode(g, c);
     if (!c->direct && s->stage_b < 0) return false;
-    if (c->direct && !c->coded) et_mainloop_cut(g, c, direct_units(g, c, own));
+    if (c->direct && !c->computed) et_mainloop_cut(g, c, direct_units(g, c, own));
     et_mainloop_count(c);
     c->zeros = zeros && et_mainloop_may_zeros(g, c);
     c->deep = et_mainloop_may_be_deep(g, c);
     rows(g, c, own);
     /* The buffer was laid out for waves that have rows of their own, and these cannot. */
-    if (own && c->room < 0 && et_most_rows(g, s) > 16 >> -c->room && !c->deep_a && !c->turns &&
-        et_rows_may_own(g, c))
+    if (own && c->room < 0 && et_most_rows(g, s) > 16 >> -c->room && !c->rows_own &&
+        !c->rows_ahead && et_rows_may_own(g, c))
         return step(g, s, kind, zeros, false, c);
     spread(g, c);
     note(c);
@@ -158,8 +161,8 @@ static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind
 
 /* A plan of e4m3 takes twice as many k at once as one of bf16: where waves would have none of the
  * last ones, that is not better. */
-static bool takes_fp8(const et_mainloop *c) {
-    return c->direct && !c->coded && c->piece * c->size == 16 && c->k > 0 &&
+static bool prefers_fp8(const et_mainloop *c) {
+    return c->direct && !c->computed && c->piece * c->size == 16 && c->k > 0 &&
            c->k % (c->s->wk * c->unit_k) == 0;
 }
 
@@ -167,17 +170,18 @@ static bool choose(const et_product_cx *g, const et_step *s, bool streamed, bool
                    et_mainloop *c) {
     et_mainloop_kind kind = {.streamed = streamed};
     const et_step *fp8 = streamed ? NULL : et_decode_fp8(g, s);
-    if (fp8 && step(g, fp8, (et_mainloop_kind){.codes = true}, zeros, true, c) && takes_fp8(c))
+    if (fp8 && step(g, fp8, (et_mainloop_kind){.fp8 = true}, zeros, true, c) && prefers_fp8(c))
         return true;
     if (!step(g, s, kind, zeros, true, c)) return false;
     if (!et_mainloop_may_pack(g, c) || c->fr->packed) return true;
-    kind.either = true;
+    kind.maybe_packed = true;
     return step(g, s, kind, zeros, true, c);
 }
 
 /* The plan of a packed b beside C; false where there is none. */
 static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainloop *out) {
-    const et_mainloop_kind kind = {.streamed = c->streamed, .packed = true, .either = c->either};
+    const et_mainloop_kind kind = {
+        .streamed = c->streamed, .packed = true, .maybe_packed = c->maybe_packed};
     return et_mainloop_may_pack(g, c) && step(g, c->s, kind, false, true, out) &&
            et_mainloop_pairs_with(c, out) && (!c->streamed || et_stream_suits(g, out));
 }

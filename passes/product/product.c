@@ -4,7 +4,7 @@
 
 /* How a grid runs its function, as far as plans of its products depend on it. */
 struct use {
-    int step; /* whose b comes through the ring, or -1 */
+    int step; /* whose b comes through the weight stream, or -1 */
     bool deep;
 };
 

@@ -4,7 +4,7 @@
 
 #include "ir/product/product.h"
 
-/* The plans of step S to OUT: with b through the program's ring where STREAMED, two chunks of it in
+/* The plans of step S to OUT: with b through the weight stream where STREAMED, two chunks of it in
  * registers where DEEP and there is room. ZEROS: weights may be zero in whole pieces, too. *C is
  * the mainloop of the first plan. False where there is no plan. */
 bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,

@@ -16,7 +16,7 @@ enum {
     ACC_STREAM = 36 << 10,  /* where weights come ahead */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
-    LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be on its way */
+    LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be in flight */
 };
 
 /* ---- finding the products ---- */
@@ -70,7 +70,7 @@ static bool always_many(const et_contract_tiler *c) {
            lo > 16;
 }
 
-/* What is brought to a ring as it is, or is computed on its way of what lies as it is read. */
+/* What is brought to a ring as it is, or is computed in flight of what lies as it is read. */
 static bool may_ring(const et_contract_tiler *c) {
     return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_CHUNKS);
 }
@@ -100,7 +100,7 @@ static int staged_rows(const et_contract_tiler *c, const et_step *s) {
 }
 
 /* Where rows cannot go to the registers of the wave that has their k (et_tile_own_rows), four
- * chunks of half as many k's have room, of which three are on their way. */
+ * chunks of half as many k's have room, of which three are in flight. */
 static bool turns(const et_contract_tiler *c, const et_step *s) {
     int64_t lo, rows;
     return c->t.opt->packed && c->plain && et_may_stream(c->t.opt) && s->tm <= 32 &&
@@ -465,7 +465,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     return build(c, best, best_rows, ring);
 }
 
-/* Without costs, where waves multiply together and there are always many rows: with a ring, in the
+/* Without costs, with warpgroup MMA and there are always many rows: with a ring, in the
  * widest tiles of RULE_ROWS rows that are no wider than that. False where there is none; OK is
  * false after an error. */
 static bool ring_by_rule(et_contract_tiler *c, const et_tile_cuts *cuts, bool *ok) {

@@ -40,7 +40,7 @@ typedef struct {
     int computed; /* else, loads of one that is computed in registers; 0: not all can be */
     bool direct;  /* no right operand needs a buffer in local memory */
     bool unfit;   /* they do not fit there, and there is no step */
-    bool ring;    /* operands go through a ring of chunks */
+    bool ring;    /* operands go through a multistage pipeline */
 } et_contract_tiler;
 
 static inline int et_round_up(int n, int to) {
@@ -75,7 +75,7 @@ bool et_cut_may_be_many(const et_contract_tiler *);
  * all of it and part of the axis before, and so on. */
 void et_cuts_of_columns(const et_contract_tiler *, et_tile_cuts *);
 /* Where no way of cutting rows and columns in halves makes as many tiles as CUs have turns
- * for, tiles that are a little narrower than such may: with a ring of chunks of both operands,
+ * for, tiles that are a little narrower than such may: with a multistage pipeline,
  * where the machine does not copy these, and of few rows, where weights stream. */
 void et_cuts_odd(const et_contract_tiler *, et_tile_cuts *);
 /* Without costs: the widest cut that is not wider than wanted, else the narrowest. */

@@ -1,7 +1,7 @@
 /* Products whose waves each have a part of k to themselves, and all of a tile's columns.
  *
  * Where weights come ahead of a task, what it waits for are its rows. These go straight to the
- * registers of the wave whose k they have then, more of them on their way than local memory has
+ * registers of the wave whose k they have then, more of them in flight than local memory has
  * room for (codegen/step/product/rows_own.c). It takes sums of each wave. Weights that are read
  * packed want them in another order than memory has them, so they go through local memory then. */
 #include "passes/pipeline/pipeline.h"

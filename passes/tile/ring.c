@@ -1,5 +1,5 @@
-/* Products of many rows: both operands through a ring of chunks in local memory, every wave with a
- * rectangle of the tile's sums in registers. */
+/* Products of many rows: both operands through a multistage pipeline in local memory, every wave
+ * with a rectangle of the tile's sums in registers. */
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
@@ -7,10 +7,10 @@
 enum {
     ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
     MOST_STAGES = 8,
-    ALIGN = 1024,           /* of rows that waves multiply together */
+    ALIGN = 1024,           /* of rows of a warpgroup MMA */
     MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers, */
-    GROUP_PARTS = 4,        /* or so many where waves multiply together */
-    AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
+    GROUP_PARTS = 4,        /* or so many with warpgroup MMA */
+    AHEAD_BYTES = 64 << 10, /* in flight: more does not come sooner */
     GROUP_AHEAD_BYTES = 96 << 10,
     GROUP_STAGES = 4,
     SUM_REGISTERS = 128, /* of a lane, half of what it has */
@@ -19,7 +19,7 @@ enum {
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
 
-/* Registers for sums, for two units' fragments and for what is on its way, of which three quarters
+/* Registers for sums, for two units' fragments and for what is in flight, of which three quarters
  * of a lane's may be taken: it has 512 in waves of 64, and 256 in such of 32. */
 static bool holds(const et_step *s, const et_machine *m, int sums) {
     int lanes = m->waves * m->wave_size, fragment = 16 * m->k_bytes / m->wave_size / 4;
@@ -39,7 +39,7 @@ static bool fits(const et_step *s, const et_machine *m, int groups) {
     int sums = s->tm / s->wm * (s->nacc * s->tn / s->wn);
     sums /= m->wave_size;
     return sums <= SUM_REGISTERS && (m->local_copies || holds(s, m, sums)) &&
-           (!groups || et_step_group(s, groups));
+           (!groups || et_step_warpgroup(s, groups));
 }
 
 /* Waves over m and n such that the fewest rows are read for the sums. Only where too few are left
@@ -62,8 +62,8 @@ static bool divide(et_step *s, const et_machine *m) {
     return best.wm > 0;
 }
 
-/* Local memory that is copied to is cut from what also holds loads that are under way, of which the
- * other tasks of the kernel need theirs: half as much where waves multiply together, who have four
+/* Local memory that is copied to is cut from what also holds loads that are in flight, of which the
+ * other tasks of the kernel need theirs: half as much with warpgroup MMA, whose waves have four
  * chunks of whole lines of their largest tiles then. */
 static int room(const et_machine *m) {
     int all = m->lds_bytes - LDS_SPARE;
@@ -78,7 +78,7 @@ static int room(const et_machine *m) {
  * chunks there are; 0: they do not fit. */
 static int copied(const et_step *s, const et_machine *m, int left, int part, int *stages) {
     /* Waves that multiply together have two chunks at once. */
-    int busy = m->group_waves && et_step_group(s, m->group_waves) ? 2 : 1;
+    int busy = m->group_waves && et_step_warpgroup(s, m->group_waves) ? 2 : 1;
     int parts = busy > 1 ? GROUP_PARTS : MOST_PARTS;
     while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
         parts /= 2;
@@ -91,8 +91,8 @@ static int copied(const et_step *s, const et_machine *m, int left, int part, int
     return parts;
 }
 
-/* The same where what is on its way is in registers: one chunk is multiplied while another is
- * stored, and the larger they are the fewer barriers there are; but two are on their way where a
+/* The same where what is in flight is in registers: one chunk is multiplied while another is
+ * stored, and the larger they are the fewer barriers there are; but two are in flight where a
  * chunk has more than two parts, and none is in part past the last k. */
 static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int left, int part,
                   int *stages) {
@@ -117,7 +117,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     if (!divide(s, m)) return false;
     /* Rows begin in other banks than those next to them: where lanes store two sums of a row at a
      * time, four rows that are stored at once fill all, and where one, four that are two apart. */
-    int pad = m->group_waves && et_step_group(s, m->group_waves) == ET_GROUP_M ? 8 : 4;
+    int pad = m->group_waves && et_step_warpgroup(s, m->group_waves) == ET_WARPGROUP_M ? 8 : 4;
     int rows = s->tm, of_row = s->wk * s->nacc * (s->tn + pad) * 4;
     while (!m->local_copies && rows * of_row > left && rows % (32 * s->wm) == 0)
         rows /= 2;

@@ -36,11 +36,11 @@ static int rows_that_fit(const kit *k, const struct shape *c) {
  * of an emulated one cannot: a ring has too few chunks for that here. Returns the bytes of its
  * code. */
 static int64_t product(const struct shape *wanted, bool meet, bool group, const char *device) {
-    static const et_group_shape none;
+    static const et_warpgroup_shape none;
     kit k;
     kit_begin(&k, "product");
     et_target target = *k.opt.target;
-    if (group) target.group = &none, k.opt.target = &target;
+    if (group) target.warpgroup = &none, k.opt.target = &target;
     struct shape fitting = *wanted, *c = &fitting;
     while (c->stages && c->tm % (16 * kit_waves(&k) / c->wn))
         c->wn *= 2;

@@ -40,7 +40,7 @@ static void prepare(struct check *c) {
         if (!x->turned) continue;
         int64_t n = et_tensor_count(d);
         void *turned = et_alloc(c->a, (size_t)et_dtype_size(d->dtype, n) + 1);
-        et_turn_elements(c->g->exprs, x, n, c->start[t], turned);
+        et_relay_elements(c->g->exprs, x, n, c->start[t], turned);
         c->start[t] = turned;
     }
 }

@@ -221,8 +221,8 @@ static check_result run_tasks(struct check *c, et_program *whole) {
             if (!memory[v] || !state) {
                 memory[v] = realloc(memory[v], bytes + 1);
                 if (c->before[launch][v] && p->tensors[i].turned)
-                    et_turn_elements(p->g->exprs, &p->tensors[i], et_tensor_count(c->data[v]),
-                                     c->before[launch][v], memset(memory[v], 0, bytes));
+                    et_relay_elements(p->g->exprs, &p->tensors[i], et_tensor_count(c->data[v]),
+                                      c->before[launch][v], memset(memory[v], 0, bytes));
                 else if (c->before[launch][v])
                     memcpy(memory[v], c->before[launch][v], bytes);
             }

@@ -155,7 +155,7 @@ START_TEST(of_either) {
             const et_fragment *f = &t->either[k], *own = et_target_fragment(t, f->operand);
             struct product p = {f->layout, t->wave, f->lane_k, ROWS, .place = mma_either};
             check(&p);
-            ck_assert_ptr_eq(et_target_either(t, f->operand), f);
+            ck_assert_ptr_eq(et_target_maybe_packed(t, f->operand), f);
             ck_assert_ptr_null(own->packed);
             ck_assert_ptr_eq(own->few, f->few);
             ck_assert_ptr_eq(f->few->packed, f->packed);
@@ -174,8 +174,8 @@ START_TEST(of_groups) {
     int n = 0;
     for (int i = 0; et_target_name(i); i++) {
         const et_target *t = et_target_find(et_target_name(i));
-        for (int swapped = 0; t->group && swapped < 2; swapped++, n++) {
-            const et_layout *l = swapped ? t->group->rows_n : t->group->rows_m;
+        for (int swapped = 0; t->warpgroup && swapped < 2; swapped++, n++) {
+            const et_layout *l = swapped ? t->warpgroup->rows_n : t->warpgroup->rows_m;
             const et_deal *own = swapped ? &l->sum_n : &l->sum_m;
             const et_deal *other = swapped ? &l->sum_m : &l->sum_n;
             for (int lane = 0; lane < t->wave; lane++)

@@ -57,7 +57,7 @@ static void **start_of(fixture *f, const et_program *p) {
         if (!x->turned) continue;
         int64_t n = et_tensor_count(&d);
         void *turned = et_alloc(f->arena, (size_t)et_dtype_size(d.dtype, n) + 1);
-        et_turn_elements(p->g->exprs, x, n, start[t], turned);
+        et_relay_elements(p->g->exprs, x, n, start[t], turned);
         start[t] = turned;
     }
     return start;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* CHUNK: elements that are loaded at once; MOST_CHUNKS: of a lane's keys and values on their way.
+/* CHUNK: elements that are loaded at once; MOST_CHUNKS: of a lane's keys and values in flight.
  */
 enum {
     CHUNK = CG_ATTEND_CHUNK,

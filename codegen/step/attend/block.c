@@ -54,7 +54,7 @@ void cg_rows_bind(cg *g, const et_rows *r, int j) {
     cg_bind(g, r->s->ivar[0], cg_rows_at_most(g, r->row[j], cg_addi(g, r->live, -1)), true);
 }
 
-/* ---- keys and values on their way ---- */
+/* ---- keys and values in flight ---- */
 
 /* Work-item's load number I of TOTAL; those that have none do one twice. */
 static val item_of(cg *g, int i, int total) {

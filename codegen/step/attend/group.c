@@ -1,5 +1,5 @@
-/* ATTEND steps of several rows where waves multiply together (et_group_family): sixty-four rows of
- * queries, of one head or several, in registers, by keys and values of a block in LDS, which all
+/* ATTEND steps of several rows with warpgroup MMA (et_warpgroup_family): sixty-four rows
+ * of queries, of one head or several, in registers, by keys and values of a block in LDS, which all
  * waves then read once and not each for itself.
  *
  * Keys and values lie there alike, as they are in memory: those of 32 elements of all positions,
@@ -12,7 +12,7 @@ enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE, COLUMNS = ROW / 2, WORDS = 4,
 enum { PART = ET_ATTEND_BLOCK * ROW, MOST_SUMS = CG_ROWS_DEPTH16 * EIGHT };
 
 bool cg_rows_may_group(cg *g, const et_func *f, const et_step *s, int fragments, int waves_p) {
-    const et_group_shape *of = g->t->group;
+    const et_warpgroup_shape *of = g->t->warpgroup;
     if (!of || !g->t->copies || fragments % of->waves ||
         fragments * waves_p * g->t->wave != g->p->workgroup)
         return false;
@@ -47,7 +47,7 @@ void cg_rows_hold_queries(cg *g, et_rows *r) {
     }
 }
 
-/* ---- keys and values on their way ---- */
+/* ---- keys and values in flight ---- */
 
 /* Which piece of a row, and position of the block, a work-item's load number I is, and where. */
 struct item {
@@ -102,21 +102,22 @@ void cg_rows_group_copy(cg *g, const et_rows *r, val p0, val slot) {
 
 void cg_rows_group_copied(cg *g) {
     g->family->copied(g, 0);
-    g->family->group->written(g);
+    g->family->warpgroup->written(g);
 }
 
 /* ---- products ---- */
 
 void cg_rows_group_scores(cg *g, const et_rows *r, val slot, val p0, val first, int sixteens,
                           val s[][16]) {
-    const et_group_family *of = g->family->group;
+    const et_warpgroup_family *of = g->family->warpgroup;
     val held[CG_ROWS_DEPTH16][WORDS];
     val sum[ET_ATTEND_BLOCK / 2], base = cg_rows_slot(g, r, slot, cg_muli(g, first, ROW));
-    int per = COLUMNS / g->t->group->k;
+    int per = COLUMNS / g->t->warpgroup->k;
     memcpy(held, r->held, sizeof held);
-    of->anew(g, LLVMBuildSub(g->b, r->end, p0, ""), r->s->depth / g->t->group->k * WORDS, held[0]);
+    of->anew(g, LLVMBuildSub(g->b, r->end, p0, ""), r->s->depth / g->t->warpgroup->k * WORDS,
+             held[0]);
     of->begin(g, 0, NULL, 0, NULL);
-    for (int u = 0; u < r->s->depth / g->t->group->k; u++) {
+    for (int u = 0; u < r->s->depth / g->t->warpgroup->k; u++) {
         val keys = cg_gepi(g, base, (int64_t)u / per * PART + u % per * (ROW / per));
         of->multiply_held(g, r->operand, ROW, held[u], keys, 0, u == 0, 16 * sixteens, sum);
     }
@@ -144,7 +145,7 @@ static val pair_of(cg *g, const et_rows *r, const val *p) {
 
 void cg_rows_group_values(cg *g, const et_rows *r, val slot, val first, int sixteens, val p[][16],
                           val *sum) {
-    const et_group_family *of = g->family->group;
+    const et_warpgroup_family *of = g->family->warpgroup;
     val all[MOST_SUMS], held[ET_ATTEND_BLOCK / 16][WORDS];
     val at = cg_addi(g, cg_muli(g, first, ROW), 2L * ET_ATTEND_BLOCK * r->s->depth);
     val base = cg_rows_slot(g, r, slot, at);
@@ -163,6 +164,6 @@ void cg_rows_group_values(cg *g, const et_rows *r, val slot, val first, int sixt
 void cg_rows_group_over(cg *g, const et_rows *r, val *sum) {
     val all[MOST_SUMS];
     flat(g, r, sum, all);
-    g->family->group->over(g, 0, r->s->depth / 2, all);
+    g->family->warpgroup->over(g, 0, r->s->depth / 2, all);
     deep(g, r, all, sum);
 }

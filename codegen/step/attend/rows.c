@@ -75,7 +75,7 @@ static void begin(cg *g, et_rows *r) {
     while (2 * r->waves_p * r->fragments <= waves && 2 * r->waves_p * r->unit <= ET_ATTEND_BLOCK)
         r->waves_p *= 2;
     r->together = cg_rows_may_group(g, g->f, s, r->fragments, r->waves_p);
-    if (r->together) r->sums = g->t->group->rows_m;
+    if (r->together) r->sums = g->t->warpgroup->rows_m;
     r->value = 2 * ET_ATTEND_BLOCK + 64;
     r->key = (et_attend_slot(s->depth) - s->depth * r->value) / ET_ATTEND_BLOCK;
     r->nk = (ET_ATTEND_BLOCK * s->depth / CG_ROWS_EACH + g->p->workgroup - 1) / g->p->workgroup;
@@ -194,7 +194,7 @@ static int state_size(const et_rows *r) {
     return 2 * r->nrows + r->s->depth / 16;
 }
 
-/* The block from P0 on, on its way to a slot, or to registers. */
+/* The block from P0 on, asked for into a stage, or to registers. */
 static void bring(cg *g, const et_rows *r, val p0, val slot, val *out) {
     if (r->together)
         cg_rows_group_copy(g, r, p0, slot);

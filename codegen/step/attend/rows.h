@@ -18,7 +18,7 @@ typedef struct cg_rows {
     const et_step *s;
     const et_fragment *fr;
     const et_layout *sums; /* how they are dealt to lanes */
-    bool together;         /* waves multiply together (group.c) */
+    bool together;         /* by warpgroup MMA (group.c) */
     et_dtype operand;
     int groups, columns, nrows, results; /* of a lane: columns of a sum, its rows, both together */
     int unit;                            /* k of an operand of CG_ROWS_EACH a lane */
@@ -34,7 +34,7 @@ typedef struct cg_rows {
     double before, factor;
     et_expr score; /* over the product, or none where the factors are all there is to it */
     val row[CG_ROWS_OF_LANE], q[CG_ROWS_UNITS][CG_ROWS_OF_LANE];
-    val held[CG_ROWS_DEPTH16][4];                   /* the same where waves multiply together */
+    val held[CG_ROWS_DEPTH16][4];                   /* the same with warpgroup MMA */
     val from[CG_ROWS_OF_LANE], to[CG_ROWS_OF_LANE]; /* positions of a row, in this run */
     val all_from, all_to;                           /* those that all rows of the wave have */
     val run, after;                                 /* its first row, and the one after its last */
@@ -47,7 +47,7 @@ void cg_attend_rows(cg *, const et_step *);
 /* What can be known of it before the tile's waits. */
 void cg_attend_rows_ahead(cg *, const et_step *);
 
-/* ---- group.c: where waves multiply together ---- */
+/* ---- group.c: with warpgroup MMA ---- */
 /* Can they? Of FRAGMENTS sixteens of rows, each of which so many waves share. */
 bool cg_rows_may_group(cg *, const et_func *, const et_step *, int fragments, int waves_p);
 void cg_rows_hold_queries(cg *, et_rows *);

@@ -1,6 +1,7 @@
-/* What several k of codes share, as the scales of groups, brought through the ring with the codes:
- * who multiplies would wait for it, a chunk ahead at most, behind all that the stream has on its
- * way. In a slot it follows the codes, product by product, row by row, in the order of memory. */
+/* What several k of codes share, as the scales of groups, brought through the weight stream with
+ * the codes: who multiplies would wait for it, a chunk ahead at most, behind all that the stream
+ * has in flight. In a slot it follows the codes, product by product, row by row, in the order of
+ * memory. */
 #include "codegen/step/decode/decode.h"
 
 enum { PIECE = ET_RING_PIECE };
@@ -14,8 +15,8 @@ static int dtype_bits(cg *g, et_expr load) {
 /* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
  * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
 
-val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val slot, int row,
-                           val k) {
+val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val slot, int row,
+                       val k) {
     et_node_x x = *et_x(g->x, side->load);
     int bits = dtype_bits(g, side->load);
     val group = LLVMBuildLShr(g->b, k, cg_i32(g, __builtin_ctz((unsigned)side->group)), "");
@@ -31,14 +32,14 @@ val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val
 /* ---- brought ---- */
 
 /* Which of a side's copies of a chunk is the lane's, of those that begin at number FIRST. */
-static val item_of(cg *g, const et_contract *c, const et_side *side, int first) {
+static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int first) {
     int items = c->p.s->tn * (side->bytes / side->piece);
     val lane = g->lane;
     if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
     return cg_addi(g, lane, first);
 }
 
-static val source(cg *g, const et_contract *c, const et_side *side, val item) {
+static val source(cg *g, const et_contract *c, const et_auxiliary *side, val item) {
     et_node_x x = *et_x(g->x, side->load);
     val pieces = cg_i32(g, side->bytes / side->piece);
     int mark = cg_scope(g);
@@ -52,42 +53,43 @@ static val source(cg *g, const et_contract *c, const et_side *side, val item) {
 
 /* F for each copy of a chunk that a lane makes, with where it comes from. */
 static void each(cg *g, const et_contract *c,
-                 void (*f)(cg *, const et_contract *, const et_side *, int, void *, val *),
+                 void (*f)(cg *, const et_contract *, const et_auxiliary *, int, void *, val *),
                  void *ctx, val *from) {
-    for (int i = 0; c->p.sides && i < c->p.s->nacc; i++)
-        for (int j = 0; j < c->p.sides->count[i]; j++)
-            for (int k = 0; k < c->p.sides->of[i][j].copies; k++)
-                f(g, c, &c->p.sides->of[i][j], k * g->t->wave, ctx, from++);
+    for (int i = 0; c->p.auxiliary && i < c->p.s->nacc; i++)
+        for (int j = 0; j < c->p.auxiliary->count[i]; j++)
+            for (int k = 0; k < c->p.auxiliary->of[i][j].copies; k++)
+                f(g, c, &c->p.auxiliary->of[i][j], k * g->t->wave, ctx, from++);
 }
 
-static void begin(cg *g, const et_contract *c, const et_side *side, int first, void *none,
+static void begin(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *none,
                   val *from) {
     (void)none;
     *from = source(g, c, side, item_of(g, c, side, first));
 }
 
-static void bring(cg *g, const et_contract *c, const et_side *side, int first, void *slot,
+static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *slot,
                   val *from) {
     val at = cg_muli(g, item_of(g, c, side, first), side->piece);
     g->family->stream->copy(g, cg_gepi(g, cg_gep(g, slot, at), side->at), *from, side->piece);
 }
 
-static void move(cg *g, const et_contract *c, const et_side *side, int first, void *by, val *from) {
+static void move(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *by,
+                 val *from) {
     (void)c, (void)first;
     val chunks = by ? LLVMBuildZExt(g->b, cg_muli(g, by, side->bytes), g->i64, "")
                     : LLVMConstInt(g->i64, (unsigned)side->bytes, false);
     *from = cg_gep(g, *from, chunks);
 }
 
-int cg_contract_begin_sides(cg *g, const et_contract *c, val *from) {
+int cg_auxiliary_begin(cg *g, const et_contract *c, val *from) {
     each(g, c, begin, NULL, from);
-    return c->p.sides ? c->p.sides->copies : 0;
+    return c->p.auxiliary ? c->p.auxiliary->copies : 0;
 }
 
-void cg_contract_bring_sides(cg *g, const et_contract *c, val slot, val *from) {
+void cg_auxiliary_produce(cg *g, const et_contract *c, val slot, val *from) {
     each(g, c, bring, slot, from);
 }
 
-void cg_contract_move_sides(cg *g, const et_contract *c, val chunks, val *from) {
+void cg_auxiliary_move(cg *g, const et_contract *c, val chunks, val *from) {
     each(g, c, move, chunks, from);
 }

@@ -1,4 +1,4 @@
-/* A b that is computed: codes of weights and what they are multiplied by, in any expression of
+/* A b that is computed: quantised weights and what they are multiplied by, in any expression of
  * tensors. What is loaded for a lane's k of a row goes to registers as it lies in memory, a chunk
  * ahead like a b that is loaded as it is, and becomes fragments when the chunk's turn has come.
  *
@@ -12,7 +12,7 @@
 /* ---- loads and fragments ---- */
 
 static void bind(cg *g, const et_contract *c, val chunk, int row) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     cg_bind(g, d->chunk, chunk, false);
     cg_bind(g, d->part, c->at.ks, false);
     cg_bind(g, d->group, c->at.group, true);
@@ -36,7 +36,7 @@ static val load_one(cg *g, const et_raw *r) {
 }
 
 et_source cg_contract_raw_source(const et_contract *c, int i) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     int p = 0, rows = c->p.nsub * c->p.rows_n;
     while (i >= d->count[p] * rows)
         i -= d->count[p++] * rows;
@@ -44,23 +44,23 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
     return r->ring || r->side ? ET_FROM_RING : ET_FROM_MEMORY;
 }
 
-/* What comes through the ring of a row of product I, from SLOT. */
+/* What comes through the weight stream of a row of product I, from SLOT. */
 static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val *out) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
         const et_raw *r = &d->raw[i][o];
         if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
         if (r->side)
-            out[o] = cg_contract_side_value(g, c, r->side, slot, row, k);
+            out[o] = cg_auxiliary_value(g, c, r->side, slot, row, k);
         else
-            out[o] = cg_contract_from_slot(g, c, slot, i, row, k, r->n * c->p.bits);
+            out[o] = cg_contract_from_stage(g, c, slot, i, row, k, r->n * c->p.bits);
     }
 }
 
 static void load_row(cg *g, const et_contract *c, val chunk, int i, int row, val *out) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     int mark = cg_scope(g);
     bind(g, c, chunk, row);
     for (int o = 0; o < d->count[i]; o++)
@@ -72,17 +72,17 @@ void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, v
     int rows = c->p.nsub * c->p.rows_n;
     val *to = out, slot;
     for (int i = 0; i < c->p.s->nacc && which & ET_FROM_MEMORY; i++)
-        for (int row = 0; row < rows; row++, to += c->p.coded->count[i])
+        for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
             load_row(g, c, chunk, i, row, to);
     if (!c->p.streamed || !(which & ET_FROM_RING)) return;
-    cg_ring r = cg_ring_next(g, &g->taker);
-    cg_ring_take(g, &r);
-    slot = cg_ring_slot(g, &r);
+    cg_ring r = cg_ring_next(g, &g->consumer);
+    cg_ring_consumer_wait(g, &r);
+    slot = cg_ring_stage(g, &r);
     to = out;
     for (int i = 0; i < c->p.s->nacc; i++)
-        for (int row = 0; row < rows; row++, to += c->p.coded->count[i])
+        for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
             take_row(g, c, slot, i, row, to);
-    cg_ring_taken(g, &r);
+    cg_ring_consumer_release(g, &r);
 }
 
 /* The elements that V brought are what their loads give. */
@@ -115,7 +115,7 @@ static val fragment(cg *g, const et_contract *c, int i, int u, const et_raw *raw
 /* A row's fragments of units FROM to TO - 1, each PITCH behind the one before. */
 static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int from, int to,
                        int pitch, val *out) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     for (int o = 0; o < d->count[i]; o++) {
         const et_raw *r = &d->raw[i][o];
         bool here = r->u >= from && r->u < to;
@@ -127,7 +127,7 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
 
 void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw, int i, et_expr e,
                          val *out) {
-    const et_computed *d = c->p.coded;
+    const et_computed *d = c->p.computed;
     int rows = c->p.nsub * c->p.rows_n;
     for (int k = 0; raw && k < i; k++)
         raw += (ptrdiff_t)rows * d->count[k];
@@ -145,7 +145,7 @@ void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, 
                         val *out) {
     int rows = c->p.nsub * c->p.rows_n, pitch = rows * c->p.s->nacc;
     for (int i = 0; i < c->p.s->nacc; i++)
-        for (int row = 0; row < rows; row++, raw += c->p.coded->count[i]) {
+        for (int row = 0; row < rows; row++, raw += c->p.computed->count[i]) {
             int mark = cg_scope(g);
             bind(g, c, chunk, row);
             decode_row(g, c, i, raw, from, to, pitch, out + i * rows + row);

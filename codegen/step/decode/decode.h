@@ -53,7 +53,7 @@ val cg_contract_larger(cg *, val most, int n, const val *v);
 val cg_contract_row_factor(cg *, const et_contract *, val most);
 /* N bf16 of words as f16, times BY; with values of four bits those of each second word a sixteenth.
  */
-val cg_contract_halve(cg *, const et_contract *, int n, val words, val by);
+val cg_contract_to_f16(cg *, const et_contract *, int n, val words, val by);
 val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
 /* All chunks of the row at once, where there always is one and the work-items have registers for
  * it; false: else. Nobody reads it before a barrier. */
@@ -61,15 +61,15 @@ bool cg_contract_stage_row(cg *, const et_contract *);
 
 /* ---- fp8.c ---- */
 /* N values of e4m3 to PTR, a byte each. */
-void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
+void cg_contract_store_fp8(cg *, val ptr, int n, int align, const val *v);
 
 /* ---- auxiliary.c: auxiliary operands in a stage of the stream ---- */
 /* The element of the k's about element K of the chunk, of the lane's row number ROW. */
-val cg_contract_side_value(cg *, const et_contract *, const et_side *, val slot, int row, val k);
+val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val slot, int row, val k);
 /* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
  * and on by so many CHUNKS, NULL: by one. */
-int cg_contract_begin_sides(cg *, const et_contract *, val *from);
-void cg_contract_bring_sides(cg *, const et_contract *, val slot, val *from);
-void cg_contract_move_sides(cg *, const et_contract *, val chunks, val *from);
+int cg_auxiliary_begin(cg *, const et_contract *, val *from);
+void cg_auxiliary_produce(cg *, const et_contract *, val slot, val *from);
+void cg_auxiliary_move(cg *, const et_contract *, val chunks, val *from);
 
 #endif

@@ -19,7 +19,7 @@ enum {
     BIAS = 127,          /* of exponents of f32, */
     MANTISSA = 23,       /* above so many bits */
     LARGEST = 14,        /* the exponent of the largest element as f16 */
-    HIGH_APART = 4,      /* k's of a pair of codes of four bits */
+    HIGH_APART = 4,      /* k's of a pair of values of 4 bits */
     LEAST = LARGEST + 1, /* of what elements are counted as, so that both powers are normal */
 };
 
@@ -83,10 +83,10 @@ val cg_contract_row_factor(cg *g, const et_contract *c, val most) {
     return power(g, LLVMBuildSub(g->b, cg_i32(g, 2 * BIAS + LARGEST), e, ""));
 }
 
-/* Pairs of codes of four bits are as large as they are and sixteen times that in turn. */
-val cg_contract_halve(cg *g, const et_contract *c, int n, val words, val by) {
+/* Pairs of values of 4 bits are as large as they are and sixteen times that in turn. */
+val cg_contract_to_f16(cg *g, const et_contract *c, int n, val words, val by) {
     val v[16], out[8], low = NULL;
-    if (c->p.apart == HIGH_APART) low = LLVMBuildFMul(g->b, by, cg_f32(g, 1.0 / 16), "");
+    if (c->p.pair_gap == HIGH_APART) low = LLVMBuildFMul(g->b, by, cg_f32(g, 1.0 / 16), "");
     cg_loaded_words(g, ET_BF16, words, n, v);
     for (int i = 0; i < n; i += 2) {
         val h[2];
@@ -123,7 +123,7 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
     cg_bind(g, c->p.s->mvar, cg_i32(g, 0), true);
     cg_contract_elements(g, c, c->p.s->a, true, chunk, u, EACH, v);
     *most = cg_contract_larger(g, *most, EACH, v);
-    if (c->p.apart > 1) cg_contract_pair_up(c, EACH, v);
+    if (c->p.pair_gap > 1) cg_contract_pair_up(c, EACH, v);
     for (int i = 0; i < EACH; i++)
         v[i] = cg_to_storage(g, ET_BF16, v[i]);
     val all = cg_vector(g, LLVMTypeOf(v[0]), EACH, v);
@@ -148,7 +148,7 @@ bool cg_contract_stage_row(cg *g, const et_contract *c) {
         cg_if in;
         if (it[j].there) cg_if_begin(g, &in, it[j].there);
         val to = cg_contract_staged_ptr(g, c, c->p.s->stage_a, it[j].to);
-        val halves = cg_contract_halve(g, c, EACH, it[j].words, by);
+        val halves = cg_contract_to_f16(g, c, EACH, it[j].words, by);
         LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->p.pitch_a % EACH ? 2 : 2 * EACH);
         if (it[j].there) cg_if_end(g, &in);
     }

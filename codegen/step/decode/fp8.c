@@ -4,7 +4,7 @@
  * the instruction as they are, those of a are made when it is staged. */
 #include "codegen/step/decode/decode.h"
 
-void cg_contract_store_codes(cg *g, val ptr, int n, int align, const val *v) {
+void cg_contract_store_fp8(cg *g, val ptr, int n, int align, const val *v) {
     val words[4];
     et_check(n % 4 == 0 && n <= 16);
     for (int w = 0; w < n / 4; w++)

@@ -113,7 +113,7 @@ void cg_contract_pair_up(const et_contract *c, int n, val *v) {
     val was[16];
     memcpy(was, v, (size_t)n * sizeof *v);
     for (int i = 0; i < n; i++) {
-        int two = 2 * c->p.apart, in = i % two;
-        v[i] = was[i - in + in / 2 + in % 2 * c->p.apart];
+        int two = 2 * c->p.pair_gap, in = i % two;
+        v[i] = was[i - in + in / 2 + in % 2 * c->p.pair_gap];
     }
 }

@@ -5,7 +5,7 @@
  * taken one by one.
  *
  * Codes become f16 where one instruction makes two of them and the row is made f16, too
- * (f16.c), or what the product's operands are (et_bare_family). */
+ * (f16.c), or what the product's operands are (et_unscaled_family). */
 #include "codegen/step/decode/decode.h"
 #include "ir/program/scaled.h"
 #include <string.h>
@@ -47,7 +47,7 @@ static et_expr sum_of_added(cg *g, const et_contract *c, int i, int u, at_unit *
     et_scaled s = of_product(g, c, i);
     et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
     int64_t more =
-        s.more + (c->p.halves ? -g->family->pairs->excess(code) : g->family->bare->less(code));
+        s.more + (c->p.f16 ? -g->family->pairs->excess(code) : g->family->unscaled->less(code));
     et_expr sum = et_int(g->x, more);
     if (!more && !s.n) return ET_NO_EXPR;
     for (int k = 0; k < s.n; k++) {
@@ -88,9 +88,9 @@ static val unit_unscaled(cg *g, const et_contract *c, int i, int u, const et_raw
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
     int per = 32 / et_dtype_bits(code), n = 0;
     for (int w = 0; w < c->p.lane_k / per; w++) {
-        g->family->bare->take(g, code, word_of(g, all, w), out);
+        g->family->unscaled->take(g, code, word_of(g, all, w), out);
         for (int k = 0; k < per; k += 2)
-            words[n++] = g->family->bare->pack(g, c->p.s->operand, out[k], out[k + 1]);
+            words[n++] = g->family->unscaled->pack(g, c->p.s->operand, out[k], out[k + 1]);
     }
     val vector = n == 1 ? words[0] : cg_vector(g, g->i32, n, words);
     return LLVMBuildBitCast(g->b, vector, cg_fragment_type(g, c), "");
@@ -116,10 +116,10 @@ static val lane_of(cg *g, const et_deal *from, const et_deal *to) {
 static val turned(cg *g, const et_contract *c, val v, bool wide) {
     val each[16], none = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->p.results));
     if (!wide) {
-        const et_fragment *f = et_decode_turning(cg_cx(g), &c->p);
+        const et_fragment *f = et_decode_transposing(cg_cx(g), &c->p);
         const et_deal *from = &c->p.fr->layout->n, *to = &f->layout->n;
         val part = cg_f32(g, 1.0 / et_layout_groups(f->layout));
-        if (!is_dealt_alike(from, to)) v = g->family->bare->pick(g, v, lane_of(g, from, to));
+        if (!is_dealt_alike(from, to)) v = g->family->unscaled->pick(g, v, lane_of(g, from, to));
         return g->family->multiply(g, f, 1, &v, &part, none);
     }
     for (int r = 0; r < c->p.results; r++)
@@ -132,7 +132,7 @@ static val turned(cg *g, const et_contract *c, val v, bool wide) {
 static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
     int all = c->p.sets * c->p.results;
     val v[16], each[2];
-    if (!c->p.halves)
+    if (!c->p.f16)
         return turned(g, c, *n, et_decode_is_wide(cg_cx(g), &c->p, of_product(g, c, i).times));
     for (int r = 0; r < 2; r++)
         each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
@@ -142,10 +142,10 @@ static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
 }
 
 /* SUM, and what is any good of PART times BY. */
-static val spread_scaled(cg *g, const et_contract *c, val part, val by, val sum) {
+static val row_packed_scaled(cg *g, const et_contract *c, val part, val by, val sum) {
     for (int j = 0; j < c->p.sets; j++)
         for (int r = 0; r < c->p.results; r += 2) {
-            int at = cg_contract_spread_value(c, j) + r;
+            int at = cg_row_packed_value(c, j) + r;
             val v = cg_call(
                 g, "llvm.fma", 1, &g->f32, 3,
                 (val[]){cg_extract(g, part, at), cg_extract(g, by, at), cg_extract(g, sum, at)});
@@ -200,7 +200,7 @@ static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
 /* Does something belong to the sums of product I's codes that is not theirs, or not yet? */
 static bool corrects(cg *g, const et_contract *c, int i, int u) {
     return added_to(g, c, i, u).id ||
-           (c->p.halves && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
+           (c->p.f16 && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
 }
 
 /* The product whose sums of row's elements are product I's: the first, where runs are the same. */
@@ -212,8 +212,8 @@ static int summed_with(cg *g, const et_contract *c, int i) {
 }
 
 static val products(cg *g, const et_contract *c, const val *of, const val *a, int in_a, val sum) {
-    return c->p.spread ? cg_contract_multiply_spread(g, c, in_a, of, a, sum)
-                       : g->family->multiply(g, c->p.fr, c->p.lane_k, of, a, sum);
+    return c->p.row_packed ? cg_row_packed_multiply(g, c, in_a, of, a, sum)
+                           : g->family->multiply(g, c->p.fr, c->p.lane_k, of, a, sum);
 }
 
 enum { ONES_BF16 = 0x3f803f80, ONES_F16 = 0x3c003c00, SIXTEENS = 0x4c004c00 };
@@ -224,7 +224,7 @@ static val row_of_words(cg *g, const et_contract *c, int first, int second) {
     for (int w = 0; w < c->p.lane_k / 2; w++)
         word[w] = cg_i32(g, w % 2 ? second : first);
     val b = cg_vector(g, g->i32, c->p.lane_k / 2, word);
-    return c->p.halves ? b : LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
+    return c->p.f16 ? b : LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
 }
 
 /* The sums of the row's elements in unit U's run, for product I; ROW: those so far. As halves, the
@@ -232,9 +232,8 @@ static val row_of_words(cg *g, const et_contract *c, int first, int second) {
  * all in the same measure. */
 static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, int in_a, val *row) {
     if (summed_with(g, c, i) < i) return row[0];
-    int one = c->p.halves || c->p.s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
-    val b[] = {row_of_words(g, c, one, one),
-               c->p.halves ? row_of_words(g, c, one, SIXTEENS) : NULL};
+    int one = c->p.f16 || c->p.s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
+    val b[] = {row_of_words(g, c, one, one), c->p.f16 ? row_of_words(g, c, one, SIXTEENS) : NULL};
     if (!as_before(g, c, i, u))
         row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->p.sets * c->p.results)));
     return row[i] = products(g, c, b, a, in_a, row[i]);
@@ -251,9 +250,9 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
     val above = cg_f32(g, -g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)));
     for (int j = 0; j < c->p.sets; j++)
         for (int r = 0; r < c->p.results; r++) {
-            int own = c->p.spread ? cg_contract_spread_value(c, j) : j * c->p.results + r % 2;
+            int own = c->p.row_packed ? cg_row_packed_value(c, j) : j * c->p.results + r % 2;
             int at = own + r / 2 * 2;
-            if (c->p.spread && r % 2) continue;
+            if (c->p.row_packed && r % 2) continue;
             /* The same for all pieces of rows, where what is added is a number. */
             val v = cg_fmul(g, cg_extract(g, row, own), above);
             if (more) v = cg_fma(g, cg_extract(g, row, own + 2), more[r / 2], v);
@@ -266,10 +265,10 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
 static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                               const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++) {
-        bool one = is_one(g, c, i), straight = one && !c->p.halves, last = ends(g, c, i, u),
+        bool one = is_one(g, c, i), straight = one && !c->p.f16, last = ends(g, c, i, u),
              corrected = corrects(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
-        val m = last && c->p.halves ? cg_contract_of_row(g, c) : NULL;
+        val m = last && c->p.f16 ? cg_contract_of_row(g, c) : NULL;
         if (last && !c->now.by) of_run(g, c, chunk, raw, i, u, n, more);
         if (corrected) row = row_sum(g, c, i, u, a, in_a, part + et_mainloop_sums(&c->p));
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->p.rows_n) {
@@ -277,7 +276,7 @@ static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, con
             val *sum = straight ? &acc[at] : &part[at];
             if (!straight && !as_before(g, c, i, u)) *sum = LLVMConstNull(LLVMTypeOf(acc[at]));
             *sum = products(g, c, of, a, in_a, *sum);
-            if (last && corrected && c->p.halves) {
+            if (last && corrected && c->p.f16) {
                 bool added = added_to(g, c, i, u).id;
                 *sum =
                     correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->p.rows_n : NULL, *sum);
@@ -288,8 +287,8 @@ static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, con
             if (!last || straight) continue;
             val by = c->now.by ? c->now.by->of[i][run]
                                : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->p.rows_n, m);
-            acc[at] = c->p.spread ? spread_scaled(g, c, part[at], by, acc[at])
-                                  : times_plus(g, part[at], by, acc[at]);
+            acc[at] = c->p.row_packed ? row_packed_scaled(g, c, part[at], by, acc[at])
+                                      : times_plus(g, part[at], by, acc[at]);
         }
     }
 }

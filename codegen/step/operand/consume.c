@@ -43,7 +43,7 @@ int cg_contract_swap(const cg *g, const et_contract *c, int row) {
     return all;
 }
 
-val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
+val cg_contract_from_stage(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
     int64_t ahead = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
     val of_lane = cg_addi(g, c->at.lane_n, ahead);
     val row = cg_addi(g, cg_add(g, c->at.n0, of_lane), (int64_t)i * c->p.s->tn);
@@ -56,21 +56,21 @@ val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, v
     return v;
 }
 
-void cg_contract_take(cg *g, const et_contract *c, val *out) {
-    cg_ring r = cg_ring_next(g, &g->taker);
-    cg_ring_take(g, &r);
-    val slot = cg_ring_slot(g, &r), k0 = cg_add(g, c->at.kpart, c->at.lane_k0), words[16];
+void cg_contract_consume(cg *g, const et_contract *c, val *out) {
+    cg_ring r = cg_ring_next(g, &g->consumer);
+    cg_ring_consumer_wait(g, &r);
+    val slot = cg_ring_stage(g, &r), k0 = cg_add(g, c->at.kpart, c->at.lane_k0), words[16];
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.products; i++)
             for (int n = 0; n < c->p.nsub * c->p.rows_n; n++) {
                 int per = c->p.piece * c->p.size / 4, count = 0;
                 for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
                     val at = cg_addi(g, k0, (int64_t)u * c->p.unit_k + k);
-                    val v = cg_contract_from_slot(g, c, slot, i, n, at, 32 * per);
+                    val v = cg_contract_from_stage(g, c, slot, i, n, at, 32 * per);
                     for (int w = 0; w < per; w++)
                         words[count++] = cg_extract(g, v, w);
                 }
                 *out++ = cg_vector(g, g->i32, count, words);
             }
-    cg_ring_taken(g, &r);
+    cg_ring_consumer_release(g, &r);
 }

@@ -109,7 +109,7 @@ void cg_contract_rows(cg *g, et_contract *c) {
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
         c->at.row_n[r] = n;
-        if (c->p.coded) continue;
+        if (c->p.computed) continue;
         for (int i = 0; i < s->nacc; i++)
             c->at.row[i][r] = cg_contract_row(g, c, s->b[i], s->nvar, n);
     }

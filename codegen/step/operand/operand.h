@@ -37,19 +37,18 @@ val cg_contract_staged_ptr(cg *, const et_contract *, int local, val elements);
 /* ---- row_packed.c ---- */
 /* The lane's pieces of UNITS units from K on, of which as many follow each other as there are rows.
  */
-void cg_contract_load_spread(cg *, const et_contract *, val row, val k, int units, val *a);
+void cg_row_packed_load(cg *, const et_contract *, val row, val k, int units, val *a);
 /* Unit U's products with the pieces A, into SUM; and the total of all sets of that. */
-val cg_contract_multiply_spread(cg *, const et_contract *, int u, const val *of, const val *a,
-                                val sum);
-val cg_contract_gathered(cg *, const et_contract *, val sum);
+val cg_row_packed_multiply(cg *, const et_contract *, int u, const val *of, const val *a, val sum);
+val cg_row_packed_sum(cg *, const et_contract *, val sum);
 /* Which value of a sum, of the first row of b, is set J's; the second row's is two behind it. */
-int cg_contract_spread_value(const et_contract *, int j);
+int cg_row_packed_value(const et_contract *, int j);
 
 /* ---- consume.c: weights from a stage of the stream ---- */
 /* The next chunk of b. */
-void cg_contract_take(cg *, const et_contract *, val *out);
+void cg_contract_consume(cg *, const et_contract *, val *out);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
-val cg_contract_from_slot(cg *, const et_contract *, val slot, int i, int n, val k, int bits);
+val cg_contract_from_stage(cg *, const et_contract *, val slot, int i, int n, val k, int bits);
 /* By how many bytes, less than twice ET_STREAM_SWAP, the pieces of a row have changed places; of a
  * row that is known. */
 enum { ET_STREAM_SWAP = 64 };
@@ -71,6 +70,6 @@ val cg_contract_packed_at(cg *, const et_contract *, int i, val n);
 /* B of the wave's part of a chunk, from memory or the stream: of each unit, product and sixteen
  * rows what a lane has of its rows, then the index of each. */
 void cg_contract_packed(cg *, const et_contract *, val chunk, val *out);
-void cg_contract_packed_take(cg *, const et_contract *, val *out);
+void cg_contract_packed_consume(cg *, const et_contract *, val *out);
 
 #endif

@@ -156,13 +156,13 @@ void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
             }
 }
 
-/* ---- through the ring: of each product each sixteen rows' blocks of the chunk ---- */
+/* ---- through the weight stream: of each product each sixteen rows' blocks of the chunk ---- */
 
-void cg_contract_packed_take(cg *g, const et_contract *c, val *out) {
-    cg_ring r = cg_ring_next(g, &g->taker);
-    cg_ring_take(g, &r);
+void cg_contract_packed_consume(cg *g, const et_contract *c, val *out) {
+    cg_ring r = cg_ring_next(g, &g->consumer);
+    cg_ring_consumer_wait(g, &r);
     int all = et_stream_packed_bytes(&c->p);
-    val at = ahead(g, cg_ring_slot(g, &r), LLVMBuildLShr(g->b, c->at.n0, cg_i32(g, 4), ""), all);
+    val at = ahead(g, cg_ring_stage(g, &r), LLVMBuildLShr(g->b, c->at.n0, cg_i32(g, 4), ""), all);
     at = ahead(g, at, LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.s->nacc; i++)
@@ -174,5 +174,5 @@ void cg_contract_packed_take(cg *g, const et_contract *c, val *out) {
                     out[c->p.rows_n + in] = index_at(g, begin, lane_of(g, c, in));
                 }
             }
-    cg_ring_taken(g, &r);
+    cg_ring_consumer_release(g, &r);
 }

@@ -46,7 +46,7 @@ static val digit(cg *g, val *rest, int n) {
 void cg_contract_place(cg *g, et_contract *c) {
     const et_step *s = c->p.s;
     val rest = g->wave, ng;
-    if (c->p.together == ET_GROUP_M) { /* neighbouring waves have neighbouring rows */
+    if (c->p.warpgroup == ET_WARPGROUP_M) { /* neighbouring waves have neighbouring rows */
         c->at.m0 = digit(g, &rest, s->wm);
         ng = digit(g, &rest, s->wn);
     } else {

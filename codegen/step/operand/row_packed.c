@@ -12,15 +12,15 @@ enum { PIECE = 16, ROWS = 4, RESULTS = 4 };
 
 /* The lane's pieces of UNITS units from K on, of which as many follow each other as there are rows.
  */
-void cg_contract_load_spread(cg *g, const et_contract *c, val row, val k, int units, val *a) {
-    int pieces = et_rows_spread_pieces(&c->p), n = units * pieces / c->p.spread;
-    val which = LLVMBuildAnd(g->b, c->at.lane_m, cg_i32(g, c->p.spread - 1), "");
+void cg_row_packed_load(cg *g, const et_contract *c, val row, val k, int units, val *a) {
+    int pieces = et_rows_packed_pieces(&c->p), n = units * pieces / c->p.row_packed;
+    val which = LLVMBuildAnd(g->b, c->at.lane_m, cg_i32(g, c->p.row_packed - 1), "");
     val unit = LLVMBuildUDiv(g->b, which, cg_i32(g, pieces), "");
     val piece = LLVMBuildURem(g->b, which, cg_i32(g, pieces), "");
     val at = cg_add(g, cg_muli(g, unit, c->p.unit_k), cg_muli(g, piece, PIECE / c->p.size));
     at = cg_add(g, cg_add(g, cg_muli(g, row, c->p.pitch_a), c->at.lane_k0), cg_add(g, at, k));
     for (int i = 0; i < n; i++) {
-        val to = cg_addi(g, at, (int64_t)i * c->p.spread / pieces * c->p.unit_k);
+        val to = cg_addi(g, at, (int64_t)i * c->p.row_packed / pieces * c->p.unit_k);
         a[i] = LLVMBuildLoad2(g->b, cg_words(g, 8 * PIECE),
                               cg_contract_staged_ptr(g, c, c->p.s->stage_a, to), "");
         LLVMSetAlignment(a[i], PIECE);
@@ -36,10 +36,10 @@ static val some_of(cg *g, val v, int from, int n) {
                                   LLVMConstVector(at, (unsigned)n), "");
 }
 
-val cg_contract_multiply_spread(cg *g, const et_contract *c, int u, const val *of, const val *a,
-                                val sum) {
+val cg_row_packed_multiply(cg *g, const et_contract *c, int u, const val *of, const val *a,
+                           val sum) {
     enum { WORDS = PIECE / 4 };
-    int pieces = et_rows_spread_pieces(&c->p);
+    int pieces = et_rows_packed_pieces(&c->p);
     for (int s = 0; s < pieces; s++) {
         int p = u * pieces + s, j = p % c->p.sets;
         val b[ET_MAX_ROWS];
@@ -48,7 +48,7 @@ val cg_contract_multiply_spread(cg *g, const et_contract *c, int u, const val *o
             b[r] = some_of(g, words, s * WORDS, WORDS);
         }
         val set = some_of(g, sum, j * RESULTS, RESULTS);
-        set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, a + p / c->p.spread, set);
+        set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, a + p / c->p.row_packed, set);
         for (int i = 0; i < RESULTS; i++)
             sum = LLVMBuildInsertElement(g->b, sum, cg_extract(g, set, i),
                                          cg_i32(g, j * RESULTS + i), "");
@@ -56,23 +56,23 @@ val cg_contract_multiply_spread(cg *g, const et_contract *c, int u, const val *o
     return sum;
 }
 
-int cg_contract_spread_value(const et_contract *c, int j) {
-    return j * c->p.results + (j % c->p.spread & et_deal_value(&c->p.sums->sum_m, 1));
+int cg_row_packed_value(const et_contract *c, int j) {
+    return j * c->p.results + (j % c->p.row_packed & et_deal_value(&c->p.sums->sum_m, 1));
 }
 
-val cg_contract_gathered(cg *g, const et_contract *c, val sum) {
+val cg_row_packed_sum(cg *g, const et_contract *c, val sum) {
     const et_layout *l = c->p.sums;
     val out = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->p.results));
     for (int n = 0; n < c->p.results; n += 2) {
         val all = cg_f32(g, 0);
         for (int j = 0; j < c->p.sets; j += 2) {
-            val own = LLVMBuildFAdd(g->b, cg_extract(g, sum, cg_contract_spread_value(c, j) + n),
-                                    cg_extract(g, sum, cg_contract_spread_value(c, j + 1) + n), "");
-            val is = cg_icmp(g, LLVMIntEQ, c->at.out_m, cg_i32(g, j % c->p.spread));
+            val own = LLVMBuildFAdd(g->b, cg_extract(g, sum, cg_row_packed_value(c, j) + n),
+                                    cg_extract(g, sum, cg_row_packed_value(c, j + 1) + n), "");
+            val is = cg_icmp(g, LLVMIntEQ, c->at.out_m, cg_i32(g, j % c->p.row_packed));
             all = LLVMBuildFAdd(g->b, all, cg_select(g, is, own, cg_f32(g, 0)), "");
         }
         for (int b = 0; b < 2; b++)
-            if (l->sum_m.lane[b] < c->p.spread)
+            if (l->sum_m.lane[b] < c->p.row_packed)
                 all = LLVMBuildFAdd(g->b, all, cg_shuffle_xor(g, all, 1 << b), "");
         out = LLVMBuildInsertElement(g->b, out, all, cg_i32(g, n), "");
     }

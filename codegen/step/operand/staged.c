@@ -9,7 +9,7 @@ bool cg_contract_in_blocks(const cg *g, const et_contract *c) {
 
 /* The same where neighbouring lanes have K's between the lane's: in blocks of eight rows, of which
  * ROW is the one whose piece the lane names (cg_contract_in_blocks), or one by one. */
-static val staged_apart(cg *g, const et_contract *c, int local, val row, val k) {
+static val staged_strided(cg *g, const et_contract *c, int local, val row, val k) {
     int some = g->t->spread, next = some * et_layout_groups(c->p.fr->layout),
         n = c->p.lane_k / some;
     bool blocks = cg_contract_in_blocks(g, c);
@@ -29,7 +29,7 @@ static val staged_apart(cg *g, const et_contract *c, int local, val row, val k) 
 
 /* The fragment of a staged row at k within the chunk. */
 val cg_contract_staged(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
-    if (c->p.packed && g->t->spread) return staged_apart(g, c, local, cg_muli(g, row, pitch), k);
+    if (c->p.packed && g->t->spread) return staged_strided(g, c, local, cg_muli(g, row, pitch), k);
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->at.lane_k0));
     val v =
         LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_contract_staged_ptr(g, c, local, at), "");
@@ -38,6 +38,6 @@ val cg_contract_staged(cg *g, const et_contract *c, int local, int pitch, val ro
 }
 
 val cg_contract_staged_ptr(cg *g, const et_contract *c, int local, val elements) {
-    return c->p.codes ? cg_gep(g, cg_gepi(g, g->lds, g->f->locals[local].offset), elements)
-                      : cg_local_ptr(g, local, elements);
+    return c->p.fp8 ? cg_gep(g, cg_gepi(g, g->lds, g->f->locals[local].offset), elements)
+                    : cg_local_ptr(g, local, elements);
 }

@@ -2,7 +2,7 @@
 #include "codegen/step/pipeline/pipeline.h"
 #include "ir/base/diag.h"
 
-void cg_chunks_begin_box(cg *g, et_chunks *r, et_chunk_side *s) {
+void cg_chunks_begin_box(cg *g, et_chunks *r, et_chunk_operand *s) {
     et_box m;
     et_check(et_box_of(cg_cx(g), &r->c->p, s->e, s->var, s->rows, &m));
     s->plain = s->async = true;
@@ -12,45 +12,45 @@ void cg_chunks_begin_box(cg *g, et_chunks *r, et_chunk_side *s) {
     s->column = g->family->anew(g, cg_emit_i32(g, m.column));
 }
 
-val cg_chunks_turns(cg *g) {
-    val v = LLVMBuildLoad2(g->b, g->i32, cg_bulk_turns(g), "");
+val cg_chunks_phases(cg *g) {
+    val v = LLVMBuildLoad2(g->b, g->i32, cg_box_phases(g), "");
     LLVMSetAlignment(v, 4);
     return v;
 }
 
-void cg_chunks_turned(cg *g, val turns) {
-    LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_bulk_turns(g)), 4);
+void cg_chunks_phases_end(cg *g, val turns) {
+    LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_box_phases(g)), 4);
 }
 
 void cg_chunk_await(cg *g, val slot, val turns) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, slot, ""), cg_i32(g, 1), "");
-    g->family->bulk->await(g, cg_bulk_barrier(g, slot), turn);
+    g->family->boxes->await(g, cg_box_barrier(g, slot), turn);
     cg_wave_meets(g);
 }
 
 /* Rows are the last to be asked for, where weights are before them. */
 static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
     const et_contract *c = r->c;
-    val barrier = cg_bulk_barrier(g, slot);
+    val barrier = cg_box_barrier(g, slot);
     int64_t bytes = 0;
     for (int i = first; i <= last; i++)
         bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
-    g->family->bulk->expect(g, barrier, (int)bytes, first == 0);
+    g->family->boxes->expect(g, barrier, (int)bytes, first == 0);
     for (int part = 0; part < r->parts; part++)
         for (int i = first; i <= last; i++) {
-            const et_chunk_side *s = &r->side[i];
+            const et_chunk_operand *s = &r->side[i];
             val at = cg_addi(g, cg_muli(g, slot, r->parts * s->bytes), s->at + part * s->bytes);
             val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
             val column = cg_add(g, s->column, cg_muli(g, chunk, c->p.kc));
             column = cg_addi(g, column, (int64_t)part * r->wide / c->p.size);
-            g->family->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
+            g->family->boxes->copy(g, to, s->map, column, s->begin, barrier, s->once);
         }
 }
 
 /* The branch is for the one work-item alone: where it is for something else, too, ptxas (13.0) has
  * a loop around each copy, over lanes that it takes to be several. */
 static void begin_one(cg *g, cg_if *one) {
-    cg_if_begin(g, one, cg_bulk_one(g));
+    cg_if_begin(g, one, cg_box_producer(g));
 }
 
 static void end_one(cg *g, cg_if *one) {
@@ -62,7 +62,7 @@ void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int
     cg_if one;
     if (from >= end) return;
     begin_one(g, &one);
-    g->family->bulk->order(g);
+    g->family->boxes->order(g);
     for (int i = from; i < end && i < r->c->p.chunks; i++)
         copy_matrices(g, r, cg_i32(g, i), cg_i32(g, i), first, last);
     end_one(g, &one);

@@ -69,11 +69,11 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     memcpy(acc, carried, (size_t)n * sizeof *acc);
 }
 
-/* ---- the loop, with what is on its way in registers ---- */
+/* ---- the loop, with what is in flight in registers ---- */
 
 enum { SLOTS = 2, MOST_SETS = 4 };
 
-/* Where all operands are tensors that pass through registers, so many chunks are on their way at
+/* Where all operands are tensors that pass through registers, so many chunks are in flight at
  * once as the target has loads for, each in a set of registers. 0: they are not, or nobody knows
  * how many chunks there are. */
 static int sets(cg *g, et_chunks *r) {
@@ -84,7 +84,7 @@ static int sets(cg *g, et_chunks *r) {
     }
     while (n > 1 && (n * items > g->t->loads || n > r->c->p.chunks))
         n /= 2;
-    if (!g->family->load_if || r->c->p.chunks < 0 || r->c->p.together) return 0;
+    if (!g->family->load_if || r->c->p.chunks < 0 || r->c->p.warpgroup) return 0;
     for (int i = 0; i < r->nsides; i++)
         for (int j = 0; j < r->side[i].n; j++)
             r->side[i].from[j].base = cg_uniform(g, r->side[i].from[j].base);
@@ -214,8 +214,8 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     if (!c->now.ring) cg_chunks_begin(g, r);
     int nsets = sets(g, r);
     if (!nsets) fill(g, r);
-    if (c->p.together)
-        cg_chunks_together(g, r, acc);
+    if (c->p.warpgroup)
+        cg_chunks_warpgroup(g, r, acc);
     else if (nsets)
         turn_sets(g, r, nsets, acc);
     else

@@ -4,9 +4,9 @@
  * A chunk has one part or several, each of ROW bytes of every row: four pieces of 16. Where piece q
  * of row r lies is turned by bits 1 to 3 of r, so that eight neighbouring lanes meet no bank twice,
  * whether they load the four pieces of two rows or one piece of eight, be those next to each other
- * or two and two of sixteen; and those that fill the ring write whole lines. Where waves multiply
- * together (et_group_family), where a piece lies is as they want it, and parts have twice as much
- * of a row where the chunk has. */
+ * or two and two of sixteen; and those that fill the ring write whole lines. With warpgroup MMA
+ * (et_warpgroup_family), where a piece lies is as they want it, and parts have twice as much of a
+ * row where the chunk has. */
 #include "codegen/step/pipeline/pipeline.h"
 #include "ir/base/diag.h"
 
@@ -16,7 +16,7 @@ enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
 static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
     val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
-    if (!c->p.together) turn = LLVMBuildXor(g->b, turn, eight, "");
+    if (!c->p.warpgroup) turn = LLVMBuildXor(g->b, turn, eight, "");
     if (wide > ROW) turn = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
     val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
     return cg_add(g, cg_muli(g, row, wide), at);
@@ -31,7 +31,7 @@ bool cg_chunk_once(cg *g, et_expr e) {
            g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
 }
 
-static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
+static void address(cg *g, const et_chunks *r, et_chunk_operand *s, int j) {
     int mark = cg_scope(g);
     et_node_x x = *et_x(g->x, s->e);
     cg_bind(g, s->var, s->row[j], true);
@@ -42,7 +42,7 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     cg_scope_end(g, mark);
 }
 
-static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
+static void begin_side(cg *g, et_chunks *r, et_chunk_operand *s) {
     const et_contract *c = r->c;
     int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
     s->n = (total + wg - 1) / wg;
@@ -68,19 +68,19 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
     const et_step *s = c->p.s;
     r->wide = et_pipeline_row_bytes(&c->p);
     r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
-    r->nsides = c->p.slot_k ? 1 : 1 + s->nacc;
+    r->nsides = c->p.stage_k ? 1 : 1 + s->nacc;
     r->parts = c->p.kc * c->p.size / r->wide;
-    r->side[0] = (et_chunk_side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
+    r->side[0] = (et_chunk_operand){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
     r->side[0].live = c->now.mlive;
     r->side[0].bytes = (int64_t)s->tm * r->wide;
     for (int i = 0; i < s->nacc; i++) {
-        et_chunk_side *b = &r->side[1 + i];
-        *b = (et_chunk_side){.e = s->b[i], .var = s->nvar, .rows = s->tn, .local = s->stage_b};
+        et_chunk_operand *b = &r->side[1 + i];
+        *b = (et_chunk_operand){.e = s->b[i], .var = s->nvar, .rows = s->tn, .local = s->stage_b};
         b->live = c->now.nlive;
         b->at = (int64_t)i * s->tn * r->wide;
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
-    r->bulk = c->p.plan.boxes && g->bulk_bytes && cg_has_map(g, r->nsides);
+    r->bulk = c->p.plan.boxes && g->box_bytes_lds && cg_has_map(g, r->nsides);
     for (int i = 0; i < r->nsides; i++)
         if (r->bulk)
             cg_chunks_begin_box(g, r, &r->side[i]);
@@ -88,11 +88,11 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
             begin_side(g, r, &r->side[i]);
 }
 
-static val slot_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot) {
+static val slot_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val slot) {
     return cg_muli(g, slot, r->parts * s->bytes);
 }
 
-static val ring_ptr(cg *g, const et_chunk_side *s, int j, val at, int part) {
+static val ring_ptr(cg *g, const et_chunk_operand *s, int j, val at, int part) {
     const et_local *l = &g->f->locals[s->local];
     at = cg_add(g, s->to[j], at);
     return cg_gepi(g, cg_gep(g, cg_gepi(g, g->lds, l->offset), at), part * s->bytes);
@@ -104,12 +104,12 @@ static val first_k(cg *g, const et_chunks *r, val chunk, int part) {
     return cg_addi(g, k, (int64_t)part * r->wide / c->p.size);
 }
 
-val cg_chunk_first(cg *g, const et_chunks *r, const et_chunk_side *s, int j) {
+val cg_chunk_first(cg *g, const et_chunks *r, const et_chunk_operand *s, int j) {
     val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
     return cg_gep(g, s->from[j].base, LLVMBuildZExt(g->b, lane, g->i64, ""));
 }
 
-static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk,
                       int part) {
     val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     if (s->first[j]) return cg_gepi(g, cg_gep(g, s->first[j], ahead), (int64_t)part * r->wide);
@@ -133,7 +133,7 @@ void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot, int first, in
     for (int part = 0; part < r->parts; part++) {
         val bytes = piece_bytes(g, r, chunk, part);
         for (int i = first; i <= last; i++) {
-            const et_chunk_side *s = &r->side[i];
+            const et_chunk_operand *s = &r->side[i];
             void (*copy)(cg *, val, val, val) =
                 s->once ? g->family->stream->copy_some : g->family->copy;
             val at = slot_at(g, r, s, slot);
@@ -152,7 +152,7 @@ static LLVMTypeRef piece_type(cg *g) {
 }
 
 /* Past the end of a row that ends within the chunk: its first elements instead, then zero. */
-static val load_plain(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+static val load_plain(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk,
                       int part) {
     const et_contract *c = r->c;
     val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, chunk, part);
@@ -166,7 +166,7 @@ static val load_plain(cg *g, const et_chunks *r, const et_chunk_side *s, int j, 
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
-static val load_computed(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+static val load_computed(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk,
                          int part) {
     const et_contract *c = r->c;
     val v[16];
@@ -183,7 +183,7 @@ static val load_computed(cg *g, const et_chunks *r, const et_chunk_side *s, int 
 
 void cg_chunk_load(cg *g, et_chunks *r, val chunk) {
     for (int i = 0; i < r->nsides; i++) {
-        et_chunk_side *s = &r->side[i];
+        et_chunk_operand *s = &r->side[i];
         for (int j = 0; j < s->n && !s->async; j++)
             for (int part = 0; part < r->parts; part++)
                 s->bits[j][part] = s->plain ? load_plain(g, r, s, j, chunk, part)
@@ -193,7 +193,7 @@ void cg_chunk_load(cg *g, et_chunks *r, val chunk) {
 
 void cg_chunk_store(cg *g, const et_chunks *r, val slot) {
     for (int i = 0; i < r->nsides; i++) {
-        const et_chunk_side *s = &r->side[i];
+        const et_chunk_operand *s = &r->side[i];
         for (int j = 0; j < s->n && !s->async; j++)
             for (int part = 0; part < r->parts; part++) {
                 val to = ring_ptr(g, s, j, slot_at(g, r, s, slot), part);
@@ -202,7 +202,7 @@ void cg_chunk_store(cg *g, const et_chunks *r, val slot) {
     }
 }
 
-val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk, int part,
+val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk, int part,
                   val any) {
     const et_contract *c = r->c;
     val lane = s->from[j].lane, k = first_k(g, r, chunk, part);

@@ -1,6 +1,6 @@
-/* Products of many rows by waves that multiply together (et_group_family), which take what they
- * multiply from the ring of chunks themselves. What a tile has to know of its operands, and its
- * first weights, comes before its waits. */
+/* Products of many rows by waves of a warpgroup MMA (et_warpgroup_family), which take what they
+ * multiply from the multistage pipeline themselves. What a tile has to know of its operands, and
+ * its first weights, comes before its waits. */
 #include "codegen/step/pipeline/pipeline.h"
 
 enum { EIGHT = 8 };
@@ -8,15 +8,15 @@ enum { EIGHT = 8 };
 /* ---- out of it, by several waves ---- */
 
 /* Where the first part of a chunk in SLOT begins. */
-static val chunk_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot) {
+static val chunk_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val slot) {
     val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
     return cg_gep(g, base, cg_muli(g, slot, r->parts * s->bytes));
 }
 
 /* ROW of an operand whose chunk is at BASE, at the k's of step J of these waves: each part has
  * STEPS of them. */
-static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val base, val row, int j,
-                      int steps) {
+static val group_rows(cg *g, const et_chunks *r, const et_chunk_operand *s, val base, val row,
+                      int j, int steps) {
     const et_contract *c = r->c;
     int own = r->parts * steps / c->p.s->wk, bytes = r->wide / steps;
     val at = cg_muli(g, row, r->wide);
@@ -35,18 +35,18 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val bas
 /* SUM: f32's, of product after product. ROWS, COLUMNS: where the chunk of either operand is. */
 static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *sum) {
     const et_contract *c = r->c;
-    const et_group_family *of = g->family->group;
-    int columns = 16 * (c->p.together == ET_GROUP_M ? c->p.nsub : c->p.msub);
-    val all = cg_i32(g, -16 * g->t->group->waves);
-    val m = c->p.together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->at.m0, all, "") : c->at.m0;
-    val n = c->p.together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->at.n0, all, "") : c->at.n0;
-    int steps = r->wide / c->p.size / g->t->group->k;
+    const et_warpgroup_family *of = g->family->warpgroup;
+    int columns = 16 * (c->p.warpgroup == ET_WARPGROUP_M ? c->p.nsub : c->p.msub);
+    val all = cg_i32(g, -16 * g->t->warpgroup->waves);
+    val m = c->p.warpgroup == ET_WARPGROUP_M ? LLVMBuildAnd(g->b, c->at.m0, all, "") : c->at.m0;
+    val n = c->p.warpgroup == ET_WARPGROUP_N ? LLVMBuildAnd(g->b, c->at.n0, all, "") : c->at.n0;
+    int steps = r->wide / c->p.size / g->t->warpgroup->k;
     of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->p.s->wk; j++)
         for (int i = 0; i < c->p.products; i++) {
             val a = group_rows(g, r, &r->side[0], rows, m, j, steps);
             val b = group_rows(g, r, &r->side[1 + i], cols, n, j, steps);
-            bool rows_m = c->p.together == ET_GROUP_M;
+            bool rows_m = c->p.warpgroup == ET_WARPGROUP_M;
             of->multiply(g, c->p.s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
                          sum + (ptrdiff_t)i * columns / 2);
         }
@@ -56,7 +56,7 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
 /* What goes from chunk to chunk. */
 struct turning {
     int sums; /* f32's of a lane, in V, with a slot of the chunks' ring and, behind it, one of
-                 weights or what cg_chunks_turns gives */
+                 weights or what cg_chunks_phases gives */
     val v[ET_MAX_SUMS * EIGHT + 2];
 };
 
@@ -66,7 +66,7 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
     val last = cg_addi(g, r->c->now.nchunks, -1);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
-    if (!r->bulk) g->family->group->written(g);
+    if (!r->bulk) g->family->warpgroup->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
     val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, slot, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
@@ -81,59 +81,59 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val rows = chunk_at(g, r, &r->side[0], slot);
     multiply_group(g, r, rows, weights ? weights : chunk_at(g, r, &r->side[1], slot), t->v);
     cg_chunk_store(g, r, next);
-    g->family->group->over(g, 1, 0, NULL);
+    g->family->warpgroup->over(g, 1, 0, NULL);
     t->v[t->sums] = next;
 }
 
 static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
     cg_for f;
     int n = t->sums + 1 + r->bulk;
-    if (r->bulk) t->v[n - 1] = cg_chunks_turns(g);
+    if (r->bulk) t->v[n - 1] = cg_chunks_phases(g);
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->now.nchunks, cg_i32(g, 1), true, n, t->v);
     turn(g, r, chunk, NULL, t);
     cg_for_end(g, &f, t->v);
 }
 
-/* The same, of weights that come through the program's ring, several chunks in a slot of that. It
+/* The same, of weights that come through the weight stream, several chunks in a slot of that. It
  * is free when the first chunk of the next one is being multiplied. (With a slot's chunks one after
  * the other in one loop ptxas (13.0) has no uniform registers left for what the products of all of
  * them read, nor for any others of the kernel.) */
 static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
     const et_contract *c = r->c;
-    int each = c->p.slot_k / c->p.kc, n = t->sums + 1;
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->p.k / c->p.slot_k);
+    int each = c->p.stage_k / c->p.kc, n = t->sums + 1;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->p.k / c->p.stage_k);
     cg_for f, of_slot;
     cg_if second;
     val at = cg_for_begin(g, &f, zero, slots, one, true, n + 1, t->v);
-    cg_ring now = cg_ring_next(g, &g->taker), before = {t->v[n], NULL};
-    val weights = cg_ring_slot(g, &now), i = zero;
-    cg_ring_take(g, &now);
+    cg_ring now = cg_ring_next(g, &g->consumer), before = {t->v[n], NULL};
+    val weights = cg_ring_stage(g, &now), i = zero;
+    cg_ring_consumer_wait(g, &now);
     if (each > 1) i = cg_for_begin(g, &of_slot, zero, cg_i32(g, each), one, true, n, t->v);
     val part = cg_gep(g, weights, cg_muli(g, i, r->parts * r->side[1].bytes));
     turn(g, r, cg_add(g, cg_muli(g, at, each), i), part, t);
     val is =
         LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGT, at, zero), cg_icmp(g, LLVMIntEQ, i, zero), "");
     cg_if_begin(g, &second, is);
-    cg_ring_taken(g, &before);
+    cg_ring_consumer_release(g, &before);
     cg_if_end(g, &second);
     if (each > 1) cg_for_end(g, &of_slot, t->v);
     t->v[n] = now.slot;
     cg_for_end(g, &f, t->v);
 }
 
-void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
+void cg_chunks_warpgroup(cg *g, et_chunks *r, val *acc) {
     struct turning *t = et_alloc(g->arena, sizeof *t);
     int n = t->sums = et_mainloop_sums(&r->c->p) * EIGHT;
     for (int i = 0; i < n; i++)
         t->v[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
     t->v[n] = t->v[n + 1] = cg_i32(g, 0);
-    if (r->c->p.slot_k)
+    if (r->c->p.stage_k)
         turn_slots(g, r, t);
     else
         turn_chunks(g, r, t);
-    g->family->group->over(g, 0, n, t->v);
-    if (r->bulk) cg_chunks_turned(g, t->v[n + 1]);
-    if (r->c->p.slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
+    g->family->warpgroup->over(g, 0, n, t->v);
+    if (r->bulk) cg_chunks_phases_end(g, t->v[n + 1]);
+    if (r->c->p.stage_k) cg_ring_consumer_release(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)
         acc[i] = cg_vector(g, g->f32, EIGHT, t->v + (ptrdiff_t)i * EIGHT);
 }
@@ -141,7 +141,7 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
 /* ---- before the tile's waits ---- */
 
 /* What LLVM would otherwise compute where it is first used, behind the waits, is computed here.
- * What the tile before had in local memory has been read, so weights can be on their way, too. */
+ * What the tile before had in local memory has been read, so weights can be in flight, too. */
 void cg_contract_ring_begin(cg *g, et_contract *c) {
     et_chunks *r = et_alloc(g->arena, sizeof *r);
     r->c = c;
@@ -149,7 +149,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
     c->now.nlive = cg_emit_i32(g, c->p.s->nlive);
     cg_chunks_begin(g, r);
     for (int i = 0; i < r->nsides; i++) {
-        et_chunk_side *s = &r->side[i];
+        et_chunk_operand *s = &r->side[i];
         for (int j = 0; j < s->n && !r->bulk; j++) {
             val first = LLVMBuildPtrToInt(g->b, cg_chunk_first(g, r, s, j), g->i64, "");
             first = g->family->anew(g, first);

@@ -7,7 +7,7 @@
 
 /* Which staged rows are the lane's. */
 static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
-    val first = c->p.spread ? cg_i32(g, 0) : c->at.lane_m;
+    val first = c->p.row_packed ? cg_i32(g, 0) : c->at.lane_m;
     if (cg_contract_in_blocks(g, c)) first = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 7), "");
     for (int i = 0; i < c->p.rows_m; i++) {
         row[i] = cg_addi(g, first, et_deal_value(&c->p.fr->layout->m, i));
@@ -27,8 +27,8 @@ static void multiply_unit(cg *g, const et_contract *c, int ms, int u, const val 
     for (int i = 0; i < c->p.products; i++)
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->weights->per_row * c->p.rows_n) {
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
-            *sum = c->p.spread ? cg_contract_multiply_spread(g, c, u, of, a, *sum)
-                               : c->weights->multiply(g, c, of, a, *sum);
+            *sum = c->p.row_packed ? cg_row_packed_multiply(g, c, u, of, a, *sum)
+                                   : c->weights->multiply(g, c, of, a, *sum);
         }
 }
 
@@ -51,8 +51,8 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         int n = c->p.units - u0 < ahead ? c->p.units - u0 : ahead;
         val k0 = cg_addi(g, c->at.kpart, (int64_t)u0 * c->p.unit_k), spread[ET_MAX_FRAGMENTS];
         if (from) k0 = cg_add(g, k0, from);
-        if (c->p.spread) cg_contract_load_spread(g, c, row[0], k0, n, spread);
-        for (int u = 0; u < n && !c->p.spread; u++) {
+        if (c->p.row_packed) cg_row_packed_load(g, c, row[0], k0, n, spread);
+        for (int u = 0; u < n && !c->p.row_packed; u++) {
             val k = cg_addi(g, k0, (int64_t)u * c->p.unit_k);
             for (int i = 0; i < c->p.rows_m; i++)
                 a[u][i] = cg_contract_staged(g, c, s->stage_a, c->p.pitch_a, row[i], k);
@@ -61,7 +61,7 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         g->family->order_loads(g);
         for (int u = 0; u < n; u++) {
             const val *of = unit_of(g, c, chunk, u0 + u, b, made);
-            const val *with = c->p.spread ? spread : a[u];
+            const val *with = c->p.row_packed ? spread : a[u];
             if (c->decode && c->decode->multiply)
                 c->decode->multiply(g, c, chunk, u0 + u, b, of, with, u, part, acc);
             else
@@ -123,18 +123,18 @@ static int log2_of(int64_t n) {
 static bool staged_at_once(cg *g, const et_contract *c) {
     int64_t lo, rows;
     et_span(g->x, c->p.s->mlive, &lo, &rows);
-    return c->now.slots && !c->p.zeros && !c->p.turns && c->p.msub == 1 && c->p.chunks > 0 &&
+    return c->now.slots && !c->p.zeros && !c->p.rows_ahead && c->p.msub == 1 && c->p.chunks > 0 &&
            rows <= 16 && 4 + c->p.room - log2_of(rows) >= log2_of(c->p.chunks);
 }
 
 /* Then that stands in front of the loop over chunks, before which ptxas waits for all loads that
- * are under way, those of what is added to the sums among them: rows are loaded together with it.
+ * are in flight, those of what is added to the sums among them: rows are loaded together with it.
  */
 static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
     bool again = cg_rows_still_there(g, c);
     if (again) cg_if_begin(g, &fresh, LLVMBuildNot(g->b, g->again, ""));
-    if (c->p.halves && cg_contract_stage_row(g, c))
+    if (c->p.f16 && cg_contract_stage_row(g, c))
         cg_barrier(g);
     else
         stage_piece(g, c, cg_i32(g, 0), NULL);
@@ -226,7 +226,7 @@ static void chunk_direct(cg *g, et_contract *c, val chunk, val next, val chunks,
     if (c->weights->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
 }
 
-/* Those chunks that have any weights: b of the first is on its way already. Carried are also b and
+/* Those chunks that have any weights: b of the first is in flight already. Carried are also b and
  * which chunk was the last. */
 static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried) {
     int sums = et_mainloop_sums(&c->p), n = sums + c->p.nload;
@@ -268,7 +268,7 @@ static void one_of_two(cg *g, et_contract *c, val chunk, int i, val chunks, val 
  * they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_pipelined(cg *g, et_contract *c, val chunks, val *carried) {
     int sums = et_mainloop_sums(&c->p), deep = c->p.deep ? ET_DEEP : 1;
-    int depth = c->p.deep_a ? c->p.deep_a : deep;
+    int depth = c->p.rows_own ? c->p.rows_own : deep;
     int64_t whole = c->p.chunks < 0 ? -1 : c->p.chunks / depth * depth;
     bool loop = whole < 0 || whole > depth, apart = deep > 1 && !c->weights->streamed;
     val *b = carried + sums, first = cg_i32(g, 0), loaded[ET_MAX_FRAGMENTS];

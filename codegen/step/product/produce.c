@@ -10,14 +10,14 @@ enum {
     COPIES = 8,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
-    MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES,
-    LINE = 128, /* of a row, where waves multiply together: as chunks of both operands have it */
+    MOST_FROM = ET_MAX_ACC + ET_MOST_AUXILIARY_COPIES,
+    LINE = 128, /* of a row, with warpgroup MMA: as chunks of both operands have it */
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
 
 /* Slots that the tile's k is in. */
 static int slots_of(const et_contract *c) {
-    return (int)(c->p.slot_k ? c->p.k / c->p.slot_k : c->p.chunks);
+    return (int)(c->p.stage_k ? c->p.k / c->p.stage_k : c->p.chunks);
 }
 
 /* ---- chunks that are asked for before there is a slot for them ----
@@ -26,12 +26,12 @@ static int slots_of(const et_contract *c) {
  * takes in the whole of it. So memory is read on while all slots are full, which is when tasks wait
  * for each other, and the ring is filled from that cache, at twice the rate, when they do not.
  * Copies by the engine that asks for blocks (cp.async.bulk.prefetch) and `prefetch` are dropped
- * when many are under way; these are not. */
+ * when many are in flight; these are not. */
 
-enum { FLIGHT = 2 /* copies on their way, each of a line a lane */ };
+enum { FLIGHT = 2 /* copies in flight, each of a line a lane */ };
 
 /* Do lines and lanes come out even? Where they do not, chunks are only counted. */
-static bool can_ask(cg *g, const et_contract *c, int lines, int per) {
+static bool can_prefetch(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
     return (lines % wave == 0 || wave % lines == 0) && c->p.s->tn % per == 0 &&
            (per <= 16 || et_stream_is_full(g->p, c->p.s)) && et_stream_alike(cg_cx(g), &c->p, per);
@@ -63,14 +63,14 @@ static void pass(cg *g, block past) {
 }
 
 /* The next chunk; FROM has the lane's first line of each b. */
-static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
+static void prefetch_chunk(cg *g, const et_contract *c, const cg_producer *by, const val *from) {
     const et_step *s = c->p.s;
     int bytes = et_stream_row_bytes(&c->p), lines = bytes > ET_ASK_LINE ? bytes / ET_ASK_LINE : 1;
     int wave = g->t->wave, per = lines < wave ? wave / lines : 1;
     block asked = cg_block(g, "asked");
-    cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    cg_ring_prefetch(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g);
-    for (int i = 0; i < s->nacc && can_ask(g, c, lines, per); i++) {
+    for (int i = 0; i < s->nacc && can_prefetch(g, c, lines, per); i++) {
         block past = past_of(g, c);
         for (int r = 0; r < s->tn; r += per) {
             skip(g, c, r, past);
@@ -87,12 +87,12 @@ static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const v
 }
 
 /* The same of a packed b, where each sixteen rows begin. */
-static void ask_packed(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
+static void prefetch_packed(cg *g, const et_contract *c, const cg_producer *by, const val *from) {
     int all = et_stream_packed_bytes(&c->p), wave = g->t->wave;
     block asked = cg_block(g, "asked");
-    cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    cg_ring_prefetch(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g), own = cg_muli(g, g->lane, ET_ASK_LINE);
-    for (int i = 0; i < et_stream_slot_bytes(&c->p) / all; i++)
+    for (int i = 0; i < et_stream_stage_bytes(&c->p) / all; i++)
         for (int at = 0; at < all; at += wave * ET_ASK_LINE) {
             val last = cg_i32(g, all - at - ET_RING_PIECE);
             val line = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){own, last});
@@ -119,19 +119,19 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
 }
 
 /* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
- * of bytes in flight are on their way when the next one is asked for. So they flow without a gap,
- * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long.
- * While half of the ring is full there is no hurry, and as many are as the ring says for a calm;
- * not of products of more than a few rows, with which tasks take as long as their weights. */
+ * of bytes in flight have been asked for when the next one is asked for. So they flow without a
+ * gap, and what the workgroup's other waves ask of memory, which comes behind them, is not kept
+ * long. While half of the ring is full there is no hurry, and as many are as the ring says for a
+ * calm; not of products of more than a few rows, with which tasks take as long as their weights. */
 struct lots {
-    int copies, most; /* of a lot; lots on their way beside the one that is asked for */
+    int copies, most; /* of a lot; lots in flight beside the one that is asked for */
     int calm;         /* the same while the ring is not LOW */
     int asked;        /* copies so far */
     val low;
 };
 
 static struct lots lots_of(cg *g, const et_contract *c) {
-    int copy = g->t->wave * PIECE, all = et_stream_slot_bytes(&c->p) / copy;
+    int copy = g->t->wave * PIECE, all = et_stream_stage_bytes(&c->p) / copy;
     struct lots l = {.copies = all < COPIES ? all : COPIES};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
@@ -155,18 +155,18 @@ static void asked(cg *g, struct lots *l) {
 
 /* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
  * meet. */
-static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
-                        val *from) {
+static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
+                          val *from) {
     const et_step *s = c->p.s;
     int wave = g->t->wave, pieces = et_stream_row_bytes(&c->p) / PIECE;
     int per = et_stream_rows_at_once(cg_cx(g), pieces);
     struct lots lots = lots_of(g, c);
     cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
-    val slot = cg_ring_slot(g, &mine);
-    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
+    val slot = cg_ring_stage(g, &mine);
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * ET_STREAM_SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
-    cg_contract_bring_sides(g, c, slot, from + s->nacc);
+    cg_auxiliary_produce(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
@@ -189,16 +189,16 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     }
 }
 
-/* The same for waves that multiply together: a LINE of all rows, then the next one, each in the
- * places that a ring of chunks of both operands has them in (pipeline/stage.c). */
-static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
-                        val *from) {
+/* The same for waves of a warpgroup MMA: a LINE of all rows, then the next one, each in the
+ * places that a multistage pipeline has them in (pipeline/stage.c). */
+static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
+                          val *from) {
     const et_step *s = c->p.s;
     int lines = et_stream_row_bytes(&c->p) / LINE, rows = s->nacc * s->tn;
     struct lots lots = lots_of(g, c);
     cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
-    val slot = cg_ring_slot(g, &mine), to[2];
-    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
+    val slot = cg_ring_stage(g, &mine), to[2];
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < 2; i++) {
         val turned = LLVMBuildXor(g->b, unit, cg_addi(g, row, (int64_t)i * ROWS), "");
         to[i] = cg_add(g, cg_muli(g, row, LINE), cg_muli(g, turned, PIECE));
@@ -216,32 +216,32 @@ static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, 
         }
 }
 
-static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
-                       val *from) {
+static void produce_next(cg *g, const et_contract *c, const cg_producer *by, val row, val unit,
+                         val *from) {
     if (by->asks) {
-        ask_chunk(g, c, by, from);
+        prefetch_chunk(g, c, by, from);
         return;
     }
     cg_ring r = cg_ring_next(g, &by->next);
-    cg_ring_free(g, &r, by);
-    if (c->p.slot_k)
-        bring_lines(g, c, &r, row, unit, from);
+    cg_ring_producer_acquire(g, &r, by);
+    if (c->p.stage_k)
+        produce_lines(g, c, &r, row, unit, from);
     else
-        bring_chunk(g, c, &r, row, unit, from);
-    cg_ring_brought(g, &r);
+        produce_chunk(g, c, &r, row, unit, from);
+    cg_ring_producer_commit(g, &r);
 }
 
-static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
-                         val *from) {
+static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by, val row, val unit,
+                           val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, slots_of(c)), at[MOST_FROM];
-    int n = c->p.s->nacc, all = n + (c->p.sides ? c->p.sides->copies : 0);
+    int n = c->p.s->nacc, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
     cg_for f;
     if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
-        bring_next(g, c, by, row, unit, from);
+        produce_next(g, c, by, row, unit, from);
         for (int i = 0; i < n; i++)
             from[i] = cg_gepi(g, from[i], et_stream_row_bytes(&c->p));
-        cg_contract_move_sides(g, c, NULL, from + n);
+        cg_auxiliary_move(g, c, NULL, from + n);
         cg_for_end(g, &f, from);
         return;
     }
@@ -250,19 +250,19 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
     for (int i = 0; i < n; i++)
         at[i] = cg_gep(g, from[i], ahead);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
-    cg_contract_move_sides(g, c, chunk, at + n);
-    bring_next(g, c, by, row, unit, at);
+    cg_auxiliary_move(g, c, chunk, at + n);
+    produce_next(g, c, by, row, unit, at);
     f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
     cg_for_end(g, &f, at);
 }
 
 /* Packed, of each product each sixteen rows' blocks: FROM has the lane's first piece of these. */
-static void bring_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, const val *from) {
+static void produce_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, const val *from) {
     int wave = g->t->wave, all = et_stream_packed_bytes(&c->p),
-        runs = et_stream_slot_bytes(&c->p) / all;
+        runs = et_stream_stage_bytes(&c->p) / all;
     struct lots lots = lots_of(g, c);
-    val slot = cg_ring_slot(g, r), own = cg_muli(g, g->lane, PIECE);
-    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
+    val slot = cg_ring_stage(g, r), own = cg_muli(g, g->lane, PIECE);
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < runs; i++)
         for (int at = 0; at < all; at += wave * PIECE) {
             val by = own; /* lanes past the last piece bring that once more */
@@ -276,7 +276,7 @@ static void bring_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, co
         }
 }
 
-static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
+static void produce_packed(cg *g, const et_contract *c, const cg_producer *by) {
     int all = et_stream_packed_bytes(&c->p), high = c->p.s->tn / ET_PACKED_ROWS;
     int runs = c->p.s->nacc * high;
     val from[MOST_PACKED];
@@ -285,43 +285,43 @@ static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
     cg_for f;
     cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->p.chunks), cg_i32(g, 1), true, runs, from);
     if (by->asks) {
-        ask_packed(g, c, by, from);
+        prefetch_packed(g, c, by, from);
     } else {
         cg_ring r = cg_ring_next(g, &by->next);
-        cg_ring_free(g, &r, by);
-        bring_packed_chunk(g, c, &r, from);
-        cg_ring_brought(g, &r);
+        cg_ring_producer_acquire(g, &r, by);
+        produce_packed_chunk(g, c, &r, from);
+        cg_ring_producer_commit(g, &r);
     }
     for (int i = 0; i < runs; i++)
         from[i] = cg_gepi(g, from[i], all);
     cg_for_end(g, &f, from);
 }
 
-static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
+static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     const et_step *s = c->p.s;
     int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
     int pieces = et_stream_row_bytes(&c->p) > bytes ? et_stream_row_bytes(&c->p) / bytes : 1;
-    if (c->p.slot_k && !by->asks) pieces = LINE / PIECE;
+    if (c->p.stage_k && !by->asks) pieces = LINE / PIECE;
     bool shared = pieces < wave;
     val zero = cg_i32(g, 0), from[MOST_FROM];
     val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
     val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
-    if (by->asks) c->p.sides = NULL; /* too small to be worth it */
+    if (by->asks) c->p.auxiliary = NULL; /* too small to be worth it */
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit, bytes);
-    cg_contract_begin_sides(g, c, from + s->nacc);
+    cg_auxiliary_begin(g, c, from + s->nacc);
     if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
-    bring_chunks(g, c, by, row, unit, from);
+    produce_chunks(g, c, by, row, unit, from);
 }
 
-void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
+void cg_contract_produce(cg *g, const et_step *s, const cg_producer *by) {
     et_contract *c = et_alloc(g->arena, sizeof *c);
     cg_contract_plan(g, s, c);
     et_contract *other = cg_contract_other(g, c);
     block packed, dense, over;
     if (!other) {
-        bring_dense(g, c, by);
+        produce_dense(g, c, by);
         return;
     }
     packed = cg_block(g, "packed"), dense = cg_block(g, "dense"), over = cg_block(g, "either");
@@ -330,9 +330,9 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
         cg_at(g, i ? dense : packed);
         int mark = cg_scope(g);
         if (i)
-            bring_dense(g, c, by);
+            produce_dense(g, c, by);
         else
-            bring_packed(g, other, by);
+            produce_packed(g, other, by);
         cg_scope_end(g, mark);
         cg_br(g, over);
     }

@@ -27,7 +27,7 @@ void cg_bands_end(cg *, cg_bands *);
 
 /* ---- produce.c ---- */
 /* By the producer: all chunks of the weights of the tile whose coordinates are bound. */
-void cg_contract_bring(cg *, const et_step *, const cg_bringer *);
+void cg_contract_produce(cg *, const et_step *, const cg_producer *);
 
 /* ---- loop.c, staged.c ---- */
 void cg_contract_chunks(cg *, et_contract *, val chunks, val *carried);

@@ -53,9 +53,9 @@ static void load_item(struct staging *s, struct item *it) {
 
 static void store_item(struct staging *s, struct item *it) {
     if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
-    if (s->c->p.apart > 1) cg_contract_pair_up(s->c, s->n, it->v);
-    if (s->c->p.codes)
-        cg_contract_store_codes(s->g, it->ptr, s->n, s->align, it->v);
+    if (s->c->p.pair_gap > 1) cg_contract_pair_up(s->c, s->n, it->v);
+    if (s->c->p.fp8)
+        cg_contract_store_fp8(s->g, it->ptr, s->n, s->align, it->v);
     else
         cg_store_n(s->g, ET_LOAD_LOCAL, s->st->local, it->ptr, s->n, s->align, it->v);
 }
@@ -67,7 +67,7 @@ static void load_staged(struct staging *s, struct item *it) {
 }
 
 static void store_halves(struct staging *s, struct item *it) {
-    val all = cg_contract_halve(s->g, s->c, s->n, it->v[0], s->by);
+    val all = cg_contract_to_f16(s->g, s->c, s->n, it->v[0], s->by);
     LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
 }
 
@@ -119,9 +119,9 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     while (c->p.kc % s.n)
         s.n /= 2;
     s.align = st->pitch % s.n ? c->p.size : s.n * c->p.size;
-    if (c->p.halves) s.most = cg_f32(g, 0);
+    if (c->p.f16) s.most = cg_f32(g, 0);
     each_item(&s, load_item, store_item);
-    if (!c->p.halves) return;
+    if (!c->p.f16) return;
     s.by = cg_contract_row_factor(g, c, s.most);
     s.most = NULL;
     each_item(&s, load_staged, store_halves);
@@ -140,7 +140,7 @@ static bool same_matrices(cg *g, const et_contract *c) {
 
 bool cg_rows_still_there(cg *g, const et_contract *c) {
     const et_step *s = c->p.s;
-    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.codes &&
+    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.fp8 &&
            same_matrices(g, c) && cg_stays(g, s->stage_a) && cg_is_same(g, s, s->a) &&
            cg_is_same(g, s, s->mlive) && cg_is_same(g, s, s->kextent);
 }

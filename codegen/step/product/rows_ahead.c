@@ -2,7 +2,7 @@
  *
  * Staged when its turn comes, each chunk is a trip to the L2 that nothing hides. Where a is a
  * tensor of the operands' type and the family copies without waiting, the buffer is a ring of
- * turns: it holds the chunk that is multiplied and those after it, which are on their way
+ * turns: it holds the chunk that is multiplied and those after it, which are in flight
  * meanwhile. Rows that are not there are zero. One to four rows leave room for so many chunks at
  * once that staging them together is as good (slots_of in contract.c). */
 #include "codegen/step/product/rows.h"
@@ -43,7 +43,7 @@ static void begin_item(cg *g, const et_contract *c, struct et_ahead *a, int j) {
 
 /* Where CHUNK's rows begin, in elements. */
 static val turn_of(cg *g, const et_contract *c, val chunk) {
-    val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->p.turns), "");
+    val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->p.rows_ahead), "");
     return cg_muli(g, turn, (int64_t)c->p.s->tm * c->p.pitch_a);
 }
 
@@ -81,14 +81,14 @@ int cg_rows_ahead_begin(cg *g, et_contract *c, val *carried) {
     for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++)
         begin_item(g, c, c->now.ahead, j);
     cg_barrier(g); /* what was staged before has been read */
-    for (int i = 0; i + 1 < c->p.turns; i++)
+    for (int i = 0; i + 1 < c->p.rows_ahead; i++)
         copy_chunk(g, c, cg_i32(g, i));
     return 0;
 }
 
 val cg_rows_ahead_at(cg *g, const et_contract *c, val chunk) {
-    g->family->copied(g, c->p.turns - 2);
+    g->family->copied(g, c->p.rows_ahead - 2);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
-    copy_chunk(g, c, cg_addi(g, chunk, c->p.turns - 1));
+    copy_chunk(g, c, cg_addi(g, chunk, c->p.rows_ahead - 1));
     return turn_of(g, c, chunk);
 }

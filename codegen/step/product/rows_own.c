@@ -2,7 +2,7 @@
  *
  * Where waves share a tile's k and none of its columns, no row of a is read by two of them, so LDS
  * would only hold up what a wave wants: a trip to the L2 and two barriers for each chunk, or as
- * little on its way as LDS has room for. Registers have more, and no wave waits for another. Each
+ * little in flight as LDS has room for. Registers have more, and no wave waits for another. Each
  * lane loads what it multiplies, some chunks ahead. Rows that are not there are the last again:
  * nobody looks at their sums. */
 #include "codegen/step/product/rows.h"
@@ -39,10 +39,10 @@ int cg_rows_own_begin(cg *g, et_contract *c, val *carried) {
             o->row[ms * c->p.rows_m + i] = cg_contract_row(g, c, c->p.s->a, c->p.s->mvar, row);
         }
     o->of = carried + et_mainloop_sums(&c->p) + c->p.nload;
-    for (int i = 0; i < c->p.deep_a; i++)
+    for (int i = 0; i < c->p.rows_own; i++)
         load(g, c, cg_i32(g, i), o->of + (ptrdiff_t)i * fragments(c));
     cg_barrier(g); /* what the tile before left in LDS has been read */
-    return c->p.deep_a * fragments(c);
+    return c->p.rows_own * fragments(c);
 }
 
 val *cg_rows_own_fragments(const et_contract *c) {
@@ -52,8 +52,8 @@ val *cg_rows_own_fragments(const et_contract *c) {
 void cg_rows_own_next(cg *g, const et_contract *c, val chunk) {
     val *of = cg_rows_own_fragments(c);
     cg_if more;
-    if (c->p.chunks <= c->p.deep_a) return;
-    chunk = cg_addi(g, chunk, c->p.deep_a);
+    if (c->p.chunks <= c->p.rows_own) return;
+    chunk = cg_addi(g, chunk, c->p.rows_own);
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->now.nchunks));
     load(g, c, chunk, of);
     cg_if_end(g, &more);

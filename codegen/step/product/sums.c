@@ -54,7 +54,7 @@ void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
         cg_if live;
         val m16 = cg_addi(g, c->at.m0, (int64_t)c->p.next_m * ms),
             row = row0 ? cg_add(g, row0, m16) : m16;
-        bool sure = !row0 && (c->p.together || (!ms && s->wm == 1)); /* else few may be there */
+        bool sure = !row0 && (c->p.warpgroup || (!ms && s->wm == 1)); /* else few may be there */
         if (!sure) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row, c->now.mlive));
         for (int i = 0; i < c->p.products; i++)
             for (int ns = 0; ns < c->p.nsub; ns++) {
@@ -116,7 +116,7 @@ static val scaled(cg *g, const et_contract *c, val sum) {
 }
 
 val cg_sums_of(cg *g, const et_contract *c, val sum) {
-    return scaled(g, c, c->p.spread ? cg_contract_gathered(g, c, sum) : add_sets(g, c, sum));
+    return scaled(g, c, c->p.row_packed ? cg_row_packed_sum(g, c, sum) : add_sets(g, c, sum));
 }
 
 void cg_sums_begin(cg *g, const et_step *s) {

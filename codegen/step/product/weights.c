@@ -12,7 +12,7 @@ static void load_direct(cg *g, const et_contract *c, val chunk, et_source which,
 
 static void load_streamed(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
     (void)chunk, (void)which;
-    cg_contract_take(g, c, out);
+    cg_contract_consume(g, c, out);
 }
 
 static void load_packed(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
@@ -23,7 +23,7 @@ static void load_packed(cg *g, const et_contract *c, val chunk, et_source which,
 static void load_packed_streamed(cg *g, const et_contract *c, val chunk, et_source which,
                                  val *out) {
     (void)chunk, (void)which;
-    cg_contract_packed_take(g, c, out);
+    cg_contract_packed_consume(g, c, out);
 }
 
 static val multiply(cg *g, const et_contract *c, const val *of, const val *a, val sum) {
@@ -44,7 +44,7 @@ static const struct et_weights ways[][2] = {
 };
 
 const struct et_weights *cg_weights_of(const et_mainloop *p) {
-    return &ways[p->packed ? 2 : p->coded ? 1 : 0][p->streamed];
+    return &ways[p->packed ? 2 : p->computed ? 1 : 0][p->streamed];
 }
 
 void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, val *out) {

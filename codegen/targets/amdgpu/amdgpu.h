@@ -83,7 +83,7 @@ void amdgpu_mix(cg *, const et_fragment *, int lane_k, const et_mix *);
 val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
 /* ---- codes.c ---- */
-extern const et_bare_family amdgpu_bare;
+extern const et_unscaled_family amdgpu_bare;
 /* What that decodes: all quantised types, those of integers of four bits as sixteenths; E4M3: what
  * sums of the target's own e4m3 are multiplied by. */
 #define AMDGPU_DECODE(E4M3)                                                                        \

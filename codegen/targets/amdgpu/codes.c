@@ -13,7 +13,7 @@ val amdgpu_clean_codes(cg *g, val word) {
 val amdgpu_codes(cg *g, const val v[4]) {
     val word = cg_i32(g, 0), half[4];
     for (int i = 0; i < 4; i++)
-        half[i] = g->t->codes_times == 1 ? v[i] : cg_fma(g, v[i], cg_f32(g, 0.5), cg_f32(g, 0));
+        half[i] = g->t->fp8_times == 1 ? v[i] : cg_fma(g, v[i], cg_f32(g, 0.5), cg_f32(g, 0));
     for (int i = 0; i < 2; i++) {
         val args[] = {half[2 * i], half[2 * i + 1], word, LLVMConstInt(g->i1, (unsigned)i, false)};
         word = cg_call(g, "llvm.amdgcn.cvt.pk.fp8.f32", 0, NULL, 4, args);
@@ -91,4 +91,4 @@ static val pick(cg *g, val v, val lane) {
     return LLVMBuildBitCast(g->b, v, g->f32, "");
 }
 
-const et_bare_family amdgpu_bare = {.take = take, .less = less, .pack = pack, .pick = pick};
+const et_unscaled_family amdgpu_bare = {.take = take, .less = less, .pack = pack, .pick = pick};

@@ -22,6 +22,6 @@ const et_target et_amdgpu_gfx1201 = {
     AMDGPU_RDNA_TARGET,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
-    .codes_times = 1,
+    .fp8_times = 1,
     .own = &own,
 };

@@ -23,7 +23,7 @@ const et_target et_amdgpu_gfx942 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
-    .codes_times = 4, /* e4m3 as OCP has it is half as much here, of either operand */
+    .fp8_times = 4, /* e4m3 as OCP has it is half as much here, of either operand */
     .decode = AMDGPU_DECODE(2),
     .own = &own,
 };

@@ -26,7 +26,7 @@ const et_target et_amdgpu_gfx950 = {
     .lds_bytes = 163840,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
-    .codes_times = 1,
+    .fp8_times = 1,
     .decode = AMDGPU_DECODE(1),
     .own = &own,
 };

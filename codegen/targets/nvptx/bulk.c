@@ -84,7 +84,7 @@ static void copy(cg *g, val to, val map, val column, val row, val barrier, bool 
     assemble(g, once ? hinted : plain, constraints, once ? 6 : 5, args);
 }
 
-/* One instruction to LLVM: products are on their way. */
+/* One instruction to LLVM: products are in flight. */
 static void await(cg *g, val barrier, val parity) {
     assemble(g,
              "{ .reg .pred p; look: mbarrier.try_wait.parity.shared.b64 p, [$0], $1; @!p bra look; "
@@ -92,9 +92,9 @@ static void await(cg *g, val barrier, val parity) {
              "r,r,~{memory}", 2, (val[]){barrier, parity});
 }
 
-const et_bulk_shape nvptx_boxes = {.map_bytes = MAP, .most_rows = MOST_ROWS};
+const et_box_shape nvptx_boxes = {.map_bytes = MAP, .most_rows = MOST_ROWS};
 
-const et_bulk_family nvptx_bulk = {
+const et_box_family nvptx_bulk = {
     .make = make,
     .init = init,
     .order = order,

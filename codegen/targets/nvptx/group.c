@@ -153,7 +153,7 @@ static void over(cg *g, int groups, int n, val *sum) {
         plain(g, text);
 }
 
-const et_group_shape nvptx_warpgroup = {
+const et_warpgroup_shape nvptx_warpgroup = {
     .waves = WARPS,
     .most = MOST_COLUMNS,
     .k = K,
@@ -162,7 +162,7 @@ const et_group_shape nvptx_warpgroup = {
     .rows_n = &rows_n,
 };
 
-const et_group_family nvptx_wgmma = {
+const et_warpgroup_family nvptx_wgmma = {
     .written = written,
     .begin = begin,
     .multiply = multiply,

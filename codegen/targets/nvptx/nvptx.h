@@ -86,12 +86,12 @@ void nvptx_copied(cg *, int groups);
 extern const et_stream_family nvptx_stream;
 
 /* ---- group.c ---- */
-extern const et_group_shape nvptx_warpgroup;
-extern const et_group_family nvptx_wgmma;
+extern const et_warpgroup_shape nvptx_warpgroup;
+extern const et_warpgroup_family nvptx_wgmma;
 
 /* ---- bulk.c ---- */
-extern const et_bulk_shape nvptx_boxes;
-extern const et_bulk_family nvptx_bulk;
+extern const et_box_shape nvptx_boxes;
+extern const et_box_family nvptx_bulk;
 
 /* ---- pairs.c ---- */
 extern const et_pairs_family nvptx_pairs;

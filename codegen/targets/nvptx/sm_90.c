@@ -14,7 +14,7 @@ const et_target et_nvptx_sm_90 = {
     NVPTX_BASE,
     .lds_bytes = 232448,
     .decode = NVPTX_DECODE,
-    .group = &nvptx_warpgroup,
-    .bulk = &nvptx_boxes,
+    .warpgroup = &nvptx_warpgroup,
+    .boxes = &nvptx_boxes,
     .own = &own,
 };
