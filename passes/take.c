@@ -93,6 +93,19 @@ static void close_box(struct taking *k) {
     k->bad |= elements > MOST;
 }
 
+/* Is expression E of the step read as it lies in memory: an operand that goes to a ring or right
+ * into registers, keys and values? */
+static bool lies_in_memory(const et_func *f, const et_step *s, const et_step_expr *e) {
+    switch (s->kind) {
+    case ET_STEP_CONTRACT:
+        return et_step_stages(f, s) || (s->stage_b < 0 && strcmp(e->name, "b") == 0);
+    case ET_STEP_ATTEND:
+        return s->rows || strcmp(e->name, "Q") != 0;
+    default:
+        return false;
+    }
+}
+
 static bool look(et_program *p, const et_func *f, int t, struct taking *k) {
     *k = (struct taking){.p = p, .x = p->g->exprs, .t = t};
     et_step_expr e[ET_STEP_EXPRS];
@@ -102,10 +115,7 @@ static bool look(et_program *p, const et_func *f, int t, struct taking *k) {
             int before = k->nloads;
             k->part = e[n].part;
             et_walk(k->x, e[n].e, note_load, k);
-            /* Operands that go to a ring as they lie in memory, and keys and values. */
-            k->bad |= k->nloads > before &&
-                      (et_step_stages(f, k->step) || (k->step->kind == ET_STEP_ATTEND &&
-                                                      (k->step->rows || strcmp(e[n].name, "Q"))));
+            k->bad |= k->nloads > before && lies_in_memory(f, k->step, &e[n]);
         }
     }
     close_box(k);

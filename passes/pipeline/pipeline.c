@@ -50,10 +50,12 @@ static void check_text(const et_pipeline *pl, const char *pass) {
     if (problem) et_bug("the text after %s does not read back: %s", pass, problem);
 }
 
-/* Where to go on: a program whose temporaries have places needs no memory plan. */
-static bool is_done(const et_program *p, int pass) {
+/* Where to go on: a program whose temporaries have places needs no memory plan, and one that has a
+ * ring has been cut for it. */
+static bool is_done(const et_program *p, const et_pass_options *opt, int pass) {
     if (passes[pass].from < p->stage) return true;
-    return strcmp(passes[pass].name, "memory") == 0 && p->workspace_bytes > 0;
+    if (passes[pass].fn == et_pass_stream) return p->ring.slots > 0 && et_may_stream(opt);
+    return passes[pass].fn == et_pass_memory && p->workspace_bytes > 0;
 }
 
 static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_program **out_program) {
@@ -76,7 +78,7 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
     }
     check_text(&pl, "parsing");
     for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
-        if (p && is_done(p, i)) continue;
+        if (p && is_done(p, opt, i)) continue;
         double t = et_seconds();
         bool ok = passes[i].fn(&pl);
         if (opt->time_passes)
