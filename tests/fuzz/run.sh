@@ -1,7 +1,7 @@
 #!/bin/sh
-# sh tests/fuzz/run.sh SECONDS [TARGET...] - build the fuzz targets with clang and libFuzzer and run each for
+# sh tests/fuzz/run.sh [--record] SECONDS [TARGET...] - build the fuzz targets with clang and libFuzzer and run each for
 # SECONDS, all of them when none is named. Prints what every one did; ends with 1 when something was found or
-# could not be built, and says where the inputs are.
+# could not be built, and says where the inputs are. --record adds what each did to its row of RUNS.md.
 # $ETCC_BUILD: where to build, in its folder fuzz/ (build/ in the source tree); corpora and findings stay there
 # between runs. $ETCC_JOBS: how many at once (2).
 set -u
@@ -28,7 +28,7 @@ length() {
 
 dictionary() {
     case $1 in
-    safetensors | index | manifest | launch | config | tokenizer | request) file=$fuzz/json.dict ;;
+    safetensors | index | manifest | launch | config | complete | tokenizer | request) file=$fuzz/json.dict ;;
     *) file=$fuzz/$1.dict ;;
     esac
     [ ! -f "$file" ] || echo "-dict=$file"
@@ -37,6 +37,7 @@ dictionary() {
 fuzz_one() { # TARGET SECONDS
     work=$build/work/$1
     mkdir -p "$work/corpus" "$work/findings"
+    : > "$work/began"
     set -- "$1" "$2" "$work/corpus"
     for folder in "$build/seeds/$1" "$fuzz/seeds/$1" "$fuzz/regressions/$1"; do
         [ ! -d "$folder" ] || set -- "$@" "$folder"
@@ -69,12 +70,34 @@ report() { # TARGET: true when nothing was found
     return 1
 }
 
+# Seconds, executions and findings are added up; a target without a row gets one.
+record() { # TARGET
+    work=$build/work/$1
+    ran=$(($(date -r "$work/status" +%s) - $(date -r "$work/began" +%s)))
+    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/log" | tail -n 1)
+    awk -v target="\`$1\`" -v seconds="$ran" -v runs="$(statistic number_of_executed_units "$work/log")" -v edges="${edges:-0}" \
+        -v found="$(find "$work/findings" -type f -newer "$work/began" | wc -l)" -v day="$(date -u +%Y-%m-%d)" \
+        -v commit="$(git -C "$src" rev-parse --short=8 HEAD)" '
+        function row(s, r, f) {
+            printf "| %s | %d | %.0f | %d | %d | %s | %s |\n", target, s + seconds, r + runs, edges, f + found, day, commit
+            done = 1
+        }
+        $2 == target { row($4, $6, $10); next }
+        { print }
+        END { if (!done) row(0, 0, 0) }' "$fuzz/RUNS.md" > "$work/RUNS.md" && mv "$work/RUNS.md" "$fuzz/RUNS.md"
+}
+
 if [ "${1:-}" = --one ]; then
     fuzz_one "$3" "$2"
     exit 0
 fi
+record=false
+if [ "${1:-}" = --record ]; then
+    record=true
+    shift
+fi
 case ${1:-} in
-'' | *[!0-9]*) die "usage: run.sh SECONDS [TARGET...]; the targets: $all" ;;
+'' | *[!0-9]*) die "usage: run.sh [--record] SECONDS [TARGET...]; the targets: $all" ;;
 esac
 seconds=$1
 shift
@@ -96,6 +119,7 @@ count=0 bad=0
 for t in $targets; do
     count=$((count + 1))
     report "$t" || bad=$((bad + 1))
+    ! $record || record "$t"
 done
 printf '%s fuzz targets, %s s each: %s with findings\n' "$count" "$seconds" "$bad"
 [ "$bad" -eq 0 ]

@@ -4,7 +4,7 @@
 set -eu
 src=$1 out=$2/seeds tmp=$2/seeds.tmp
 rm -rf "$out" "$tmp"
-mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/tokenizer" "$out/chat_template" "$out/code" "$out/isa" "$tmp"
+mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/complete" "$out/tokenizer" "$out/chat_template" "$out/code" "$out/isa" "$tmp"
 
 # def_bombs takes its whole budget of steps on every run.
 for f in "$src"/tests/*/*.etg "$src"/examples/*/*.etg; do
@@ -21,6 +21,7 @@ cp "$src/tests/runtime/probe.json" "$out/manifest/probe.json"
 for d in "$2"/checkpoints/*/; do
     name=$(basename "$d")
     cp "$d/config.json" "$out/config/$name.json"
+    cp "$d/config.json" "$out/complete/$name.json"
     # The header with its length, and none of the data.
     [ -f "$d/model.safetensors" ] && head -c 4096 "$d/model.safetensors" > "$out/safetensors/$name"
 done
