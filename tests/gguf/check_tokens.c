@@ -26,20 +26,6 @@ static json_t *read_json(const char *path) {
     return j;
 }
 
-static void add_model(struct writer *w, int tokens) {
-    static unsigned char zeros[MOST_TOKENS * 8];
-    uint64_t dims[2] = {4, (uint64_t)tokens};
-    add_text(w, "general.architecture", "llama");
-    add_u32(w, "llama.context_length", 64);
-    add_u32(w, "llama.embedding_length", 4);
-    add_u32(w, "llama.block_count", 1);
-    add_u32(w, "llama.feed_forward_length", 4);
-    add_u32(w, "llama.attention.head_count", 1);
-    add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    add_tensor(w, "token_embd.weight", 2, dims, 30, zeros, (size_t)tokens * 8);
-    add_text(w, "tokenizer.chat_template", "{{ messages[0].content }}");
-}
-
 /* ---- as SentencePiece merges ---- */
 
 struct piece {
@@ -194,7 +180,8 @@ static void check(const struct design *d, const char *work, const char *etgguf, 
     writer_init(&w);
     collect_tokens(root, &v);
     if (!d->pre) score_tokens(&v, merges);
-    add_model(&w, v.n);
+    add_token_model(&w, v.n);
+    add_text(&w, "tokenizer.chat_template", "{{ messages[0].content }}");
     add_text(&w, "tokenizer.ggml.model", d->pre ? "gpt2" : "llama");
     if (d->pre) add_text(&w, "tokenizer.ggml.pre", d->pre);
     if (d->pre) add_merges(&w, merges);

@@ -69,3 +69,16 @@ void add_tokens(struct writer *w, const struct vocabulary *v) {
     add_array(w, "tokenizer.ggml.scores", 6, (uint64_t)v->n, v->score, (size_t)v->n * 4);
     add_array(w, "tokenizer.ggml.token_type", 5, (uint64_t)v->n, v->type, (size_t)v->n * 4);
 }
+
+void add_token_model(struct writer *w, int tokens) {
+    static unsigned char zeros[MOST_TOKENS * 8];
+    uint64_t dims[2] = {4, (uint64_t)tokens};
+    add_text(w, "general.architecture", "llama");
+    add_u32(w, "llama.context_length", 64);
+    add_u32(w, "llama.embedding_length", 4);
+    add_u32(w, "llama.block_count", 1);
+    add_u32(w, "llama.feed_forward_length", 4);
+    add_u32(w, "llama.attention.head_count", 1);
+    add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    add_tensor(w, "token_embd.weight", 2, dims, 30, zeros, (size_t)tokens * 8);
+}

@@ -14,6 +14,8 @@ struct vocabulary {
     int n;
 };
 
+/* The smallest model that a vocabulary of so many TOKENS can be of. */
+void add_token_model(struct writer *, int tokens);
 void collect_tokens(const json_t *root, struct vocabulary *);
 /* What is merged first gets the highest score. */
 void score_tokens(struct vocabulary *, const json_t *merges);
