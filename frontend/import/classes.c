@@ -95,7 +95,24 @@ static void add(struct imp_config *c, const json_t *class, const char *name, int
     if (value && json_object_set(c->root, name, value)) et_no_memory();
 }
 
-void imp_config_complete(struct imp_config *c, const char *architecture) {
+/* A field that the file says by two names has to be the same by both. */
+static bool names_agree(struct imp_config *c, const json_t *class) {
+    const char *other;
+    json_t *field;
+    bool ok = true;
+    json_object_foreach(json_object_get(class, "names"), other, field) {
+        const char *name = json_string_value(field);
+        const json_t *a = json_object_get(c->root, name), *b = json_object_get(c->root, other);
+        if (!a || !b || json_is_null(a) || json_is_null(b) || json_equal(a, b)) continue;
+        imp_error(c->report, c->path,
+                  "fields \"%s\" and \"%s\" are two names of one field, and differ; leave one out",
+                  name, other);
+        ok = false;
+    }
+    return ok;
+}
+
+bool imp_config_complete(struct imp_config *c, const char *architecture) {
     json_error_t e;
     json_t *all = json_loads(imp_classes_json, 0, &e), *value;
     if (!all) et_no_memory(); /* the text is right: the tests read it */
@@ -104,11 +121,13 @@ void imp_config_complete(struct imp_config *c, const char *architecture) {
     const char *last = json_string_value(json_array_get(versions, json_array_size(versions) - 1)),
                *name;
     int64_t version = written_by(c);
+    bool ok = names_agree(c, class);
     c->library = et_printf(c->arena, "transformers %s", last);
     json_object_foreach(json_object_get(class, "fields"), name, value) {
         if (!is_said(c, class, name)) add(c, class, name, version);
     }
     json_decref(all);
+    return ok;
 }
 
 struct imp_default *imp_config_default(const struct imp_config *c, const char *path) {

@@ -84,8 +84,9 @@ bool imp_config_unused(struct imp_config *, const struct imp_options *, const ch
 /* ---- classes.c: what a field means that config.json leaves out ---- */
 /* Puts what the class of ARCHITECTURE has by default into the configuration wherever the file says
  * nothing, by the version of the library that wrote the file. Null stays null. An architecture
- * without a class stays as it is. */
-void imp_config_complete(struct imp_config *, const char *architecture);
+ * without a class stays as it is. False after an error: the file says a field by two names, in two
+ * ways. */
+bool imp_config_complete(struct imp_config *, const char *architecture);
 /* The default of the field that PATH begins with, or NULL where the file has that field or the
  * class has none. */
 struct imp_default *imp_config_default(const struct imp_config *, const char *path);

@@ -123,8 +123,7 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
     struct imp_filled filled;
     struct etrt_st *st = NULL;
     const char *architecture = find_template(o, c, &from);
-    if (!architecture) return false;
-    imp_config_complete(c, architecture);
+    if (!architecture || !imp_config_complete(c, architecture)) return false;
     if (!o->config_only && !etrt_st_open(o->checkpoint, &st, err, sizeof err)) {
         imp_error(c->report, "etimport", "%s", err);
         return false;

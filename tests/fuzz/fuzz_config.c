@@ -3,11 +3,6 @@
 #include "frontend/import/import.h"
 #include "tests/fuzz/fuzz.h"
 
-static bool complete(struct imp_config *c, const char *architecture) {
-    imp_config_complete(c, architecture);
-    return true;
-}
-
 static void import(const char *activations) {
     struct imp_report report = {0, 0};
     struct imp_options o = {.checkpoint = "checkpoint",
@@ -23,7 +18,8 @@ static void import(const char *activations) {
     et_arena *arena = et_arena_create();
     if (imp_config_open(&config, arena, fuzz_path("config.json"), &report)) {
         if ((said = imp_config_architecture(&config, &is_type)) &&
-            (said = imp_model_of(arena, said, is_type, &from)) && complete(&config, said) &&
+            (said = imp_model_of(arena, said, is_type, &from)) &&
+            imp_config_complete(&config, said) &&
             imp_template_fill(&from, &config, &o, NULL, said, &filled) &&
             imp_config_unused(&config, &o, said))
             FUZZ_EXPECT(imp_check_weights(&filled, arena, from.name, NULL, &o, &report));

@@ -71,6 +71,8 @@ bad_config quant_zeros '"quantization_config": {"quant_method": "compressed-tens
 bad_config quant_three '"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
     {"group_0": {"weights": {"type": "float", "num_bits": 4, "strategy": "tensor"}}}}' 'weights of 4 bits ("float")' 'weights by "tensor"'
 bad_config partial '"partial_rotary_factor": 0.5' '"partial_rotary_factor"'
+bad_config two_ropes '"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_type": "default"}' \
+    'fields "rope_parameters" and "rope_scaling" are two names of one field, and differ'
 bad_config ntk '"rope_scaling": {"rope_type": "ntk", "factor": 4.0}' '"rope_scaling.rope_type" is "ntk"' \
     'supported: default, linear, dynamic, llama3, yarn, longrope'
 bad_config linear '"rope_scaling": {"type": "linear"}' '"rope_scaling.factor" is missing'

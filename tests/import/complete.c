@@ -39,12 +39,10 @@ static char *model_of(json_t *config) {
     struct imp_config c = {
         .arena = arena, .path = "config.json", .report = &report, .root = config};
     const char *said = imp_config_architecture(&c, &is_type);
-    if (said && (said = imp_model_of(arena, said, is_type, &from))) {
-        imp_config_complete(&c, said);
-        if (imp_template_fill(&from, &c, &o, NULL, said, &filled) &&
-            imp_config_unused(&c, &o, said))
-            text = strdup(filled.text);
-    }
+    if (said && (said = imp_model_of(arena, said, is_type, &from)) &&
+        imp_config_complete(&c, said) && imp_template_fill(&from, &c, &o, NULL, said, &filled) &&
+        imp_config_unused(&c, &o, said))
+        text = strdup(filled.text);
     imp_config_close(&c);
     et_arena_destroy(arena);
     return text;
