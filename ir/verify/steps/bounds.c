@@ -39,10 +39,11 @@ static bool inside(struct steps *s, const struct guards *g, const et_place *at, 
             sv_error(s, "%s %s outside: index %d, %s, is not in [0, %s)%s", does, element, d, index,
                      size, sv_where(s));
         else
-            sv_error(s,
-                     "%s %s, and nothing shows that index %d, %s, stays in [0, %s): clamp it or "
-                     "guard it",
-                     does, element, d, index, size);
+            sv_error(s, "%s %s, and nothing shows that index %d, %s, stays in [0, %s): %s", does,
+                     element, d, index, size,
+                     s->p->ngroups == s->p->ngrids
+                         ? "reshape in smaller steps, or by fewer dims that vary"
+                         : "clamp it or guard it");
         return false;
     }
     return true;

@@ -3,7 +3,6 @@
  * Motzkin), until a constant is less than 0 or nothing is left. What would take too much room is
  * left out, which can only make more possible. */
 #include "ir/verify/steps/problem.h"
-#include <string.h>
 
 typedef __int128 wide;
 enum { MAX_NUMBERS = 48 };
@@ -24,11 +23,6 @@ static void limits(const sv_problem *p, const sv_linear *f, wide *out_lo, wide *
     }
 }
 
-static bool same_sum(const sv_linear *a, const sv_linear *b) {
-    return a->n == b->n && memcmp(a->number, b->number, (size_t)a->n * sizeof *a->number) == 0 &&
-           memcmp(a->coef, b->coef, (size_t)a->n * sizeof *a->coef) == 0;
-}
-
 /* F >= 0. What the bounds of its numbers say already is not kept, unless it is one of them. */
 static void add_row(struct rows *r, const sv_linear *like, bool bounding) {
     sv_problem *p = r->p;
@@ -40,7 +34,7 @@ static void add_row(struct rows *r, const sv_linear *like, bool bounding) {
     if (hi < 0) r->contradiction = true;
     if (r->contradiction || !f.n || (lo >= 0 && !bounding)) return;
     for (int i = 0; i < r->n; i++)
-        if (p->rows[i].n == f.n && same_sum(&p->rows[i], &f)) {
+        if (sv_same_terms(&p->rows[i], &f)) {
             if (f.k < p->rows[i].k) p->rows[i].k = f.k;
             p->bounding[i] &= bounding;
             return;

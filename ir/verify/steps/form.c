@@ -188,6 +188,8 @@ static int single(sv_frame *f, const sv_linear *a) {
 
 static sv_linear product_of(sv_frame *f, int x, int y) {
     int64_t a, b, c, d;
+    int known = sv_find_product(f->p, x < y ? x : y, x < y ? y : x);
+    if (known >= 0) return sv_of(known);
     sv_range(f->p, x, &a, &b);
     sv_range(f->p, y, &c, &d);
     __int128 end[] = {(__int128)a * c, (__int128)a * d, (__int128)b * c, (__int128)b * d};
@@ -209,9 +211,12 @@ static sv_linear multiply(sv_frame *f, const sv_linear *a, const sv_linear *b) {
     /* Terms apart, so that those that two frames share cancel. */
     sv_linear first = sv_constant(0), rest = sv_constant(0);
     first = sv_sum(f, &first, b, a->k);
+    bool term = b->n == 1 && !b->k;
+    int64_t times = term ? b->coef[0] : 1, by;
     for (int i = 0; i < a->n; i++) {
-        sv_linear term = product_of(f, a->number[i], single(f, b));
-        rest = sv_sum(f, &rest, &term, a->coef[i]);
+        sv_linear z = product_of(f, a->number[i], term ? b->number[0] : single(f, b));
+        if (__builtin_mul_overflow(a->coef[i], times, &by)) return any_number(f);
+        rest = sv_sum(f, &rest, &z, by);
     }
     return sv_sum(f, &first, &rest, 1);
 }
@@ -222,9 +227,12 @@ sv_linear sv_quotient(sv_frame *f, const sv_linear *a, int64_t divisor) {
     if (!sv_bounds(f->p, a, &lo, &hi)) return any_number(f);
     lo = lo / divisor - (lo % divisor < 0);
     hi = hi / divisor - (hi % divisor < 0);
+    sv_linear end = sv_constant(divisor), zero = sv_constant(0);
+    int known = sv_find_quotient(f->p, a, &end);
+    if (known >= 0) return sv_of(known);
     sv_linear q = sv_of(sv_number(f->p, lo, hi));
-    sv_linear rest = sv_sum(f, a, &q, -divisor), zero = sv_constant(0);
-    sv_linear end = sv_constant(divisor);
+    sv_linear rest = sv_sum(f, a, &q, -divisor);
+    sv_quotient_is(f->p, q.number[0], a, &end);
     sv_assert(f->p, sv_le(f->p, &zero, &rest));
     sv_assert(f->p, sv_lt(f->p, &rest, &end));
     return q;
@@ -236,7 +244,10 @@ static sv_linear quotient_by(sv_frame *f, const sv_linear *a, const sv_linear *b
     sv_linear zero = sv_constant(0);
     if (!sv_bounds(f->p, a, &lo, &hi) || !sv_bounds(f->p, b, &first, &last) || first < 1)
         return any_number(f);
+    int known = sv_find_quotient(f->p, a, b);
+    if (known >= 0) return sv_of(known);
     sv_linear q = sv_of(sv_number(f->p, lo < 0 ? lo : 0, hi > 0 ? hi / first : 0));
+    sv_quotient_is(f->p, q.number[0], a, b);
     sv_linear whole = multiply(f, &q, b), rest = sv_sum(f, a, &whole, -1);
     sv_assert(f->p, sv_le(f->p, &zero, &rest));
     sv_assert(f->p, sv_lt(f->p, &rest, b));
@@ -338,7 +349,7 @@ static sv_linear form_of(sv_frame *f, const et_node_x *n) {
         return n->n >= -SV_MOST && n->n <= SV_MOST ? sv_constant(n->n) : any_number(f);
     case ET_X_SYM:
         et_sym_range(f->x, n->i, &lo, &hi);
-        return lo == hi ? sv_constant(lo) : sv_of(sv_number(f->p, lo, hi));
+        return lo == hi ? sv_constant(lo) : sv_of(sv_dim(f->p, lo, hi));
     case ET_X_VAR:
         return variable(f, n->i);
     case ET_X_LOAD:

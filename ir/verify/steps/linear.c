@@ -1,4 +1,5 @@
 #include "ir/verify/steps/linear.h"
+#include <string.h>
 
 bool sv_add(const sv_linear *a, const sv_linear *b, int64_t by, sv_linear *out) {
     sv_linear r = {0};
@@ -45,4 +46,9 @@ int64_t sv_coef(const sv_linear *f, int number) {
     for (int i = 0; i < f->n; i++)
         if (f->number[i] == number) return f->coef[i];
     return 0;
+}
+
+bool sv_same_terms(const sv_linear *a, const sv_linear *b) {
+    return a->n == b->n && memcmp(a->number, b->number, (size_t)a->n * sizeof *a->number) == 0 &&
+           memcmp(a->coef, b->coef, (size_t)a->n * sizeof *a->coef) == 0;
 }

@@ -31,5 +31,7 @@ bool sv_add(const sv_linear *a, const sv_linear *b, int64_t by, sv_linear *out);
 void sv_reduce(sv_linear *);
 /* The coefficient of NUMBER. */
 int64_t sv_coef(const sv_linear *, int number);
+/* They differ at most in the constant. */
+bool sv_same_terms(const sv_linear *, const sv_linear *);
 
 #endif

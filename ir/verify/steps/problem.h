@@ -1,4 +1,4 @@
-/* problem.h - what solve.c and eliminate.c share. */
+/* problem.h - what solve.c, eliminate.c and multiply.c share. */
 #ifndef ET_VERIFY_STEPS_PROBLEM_H
 #define ET_VERIFY_STEPS_PROBLEM_H
 
@@ -6,10 +6,17 @@
 
 struct sv_dom {
     int64_t lo, hi;
+    bool dim; /* what sizes are made of */
 };
 
 struct sv_prod {
     int z, x, y;
+};
+
+/* Number Q is the floor of OF / BY. */
+struct sv_quot {
+    int q;
+    sv_linear of, by;
 };
 
 struct sv_node {
@@ -33,6 +40,8 @@ struct sv_problem {
     int n, cap;
     struct sv_prod *product;
     int nproduct, cproduct;
+    struct sv_quot *quotient;
+    int nquotient, cquotient;
     struct sv_node *cond; /* by id; 0 is SV_ANY */
     int ncond, ccond;
     int *lin, nlin, clin;  /* asserted: inequalities */
@@ -44,10 +53,13 @@ struct sv_problem {
     int64_t work;
     sv_linear *rows; /* of eliminate.c */
     bool *bounding;
+    struct sv_products *products; /* of multiply.c */
 };
 
 /* Some sum of the asserted inequalities, the bounds of numbers and what is known of products, with
  * factors that are not negative, is less than 0 everywhere. */
 bool sv_eliminate(sv_problem *);
+/* Some sum of the asserted inequalities, and of those times numbers that are not negative, is. */
+bool sv_multiply(sv_problem *);
 
 #endif

@@ -21,7 +21,7 @@ sv_problem *sv_create(et_arena *a) {
 }
 
 void sv_clear(sv_problem *p) {
-    p->n = p->nproduct = p->nlin = p->nor = 0;
+    p->n = p->nproduct = p->nquotient = p->nlin = p->nor = 0;
     p->ncond = 1;
     p->failed = false;
     if (p->ccond) return;
@@ -37,8 +37,15 @@ int sv_number(sv_problem *p, int64_t lo, int64_t hi) {
         p->dom = more;
         p->cap = cap;
     }
-    p->dom[p->n] = (struct sv_dom){lo < -SV_MOST ? -SV_MOST : lo, hi > SV_MOST ? SV_MOST : hi};
+    p->dom[p->n] =
+        (struct sv_dom){.lo = lo < -SV_MOST ? -SV_MOST : lo, .hi = hi > SV_MOST ? SV_MOST : hi};
     return p->n++;
+}
+
+int sv_dim(sv_problem *p, int64_t lo, int64_t hi) {
+    int n = sv_number(p, lo, hi);
+    p->dom[n].dim = true;
+    return n;
 }
 
 void sv_range(const sv_problem *p, int number, int64_t *out_lo, int64_t *out_hi) {
@@ -46,9 +53,30 @@ void sv_range(const sv_problem *p, int number, int64_t *out_lo, int64_t *out_hi)
     *out_hi = p->dom[number].hi;
 }
 
+int sv_find_product(const sv_problem *p, int x, int y) {
+    for (int i = 0; i < p->nproduct; i++)
+        if (p->product[i].x == x && p->product[i].y == y) return p->product[i].z;
+    return -1;
+}
+
 void sv_product(sv_problem *p, int z, int x, int y) {
     ET_GROW(p->arena, p->product, p->nproduct, p->cproduct);
     p->product[p->nproduct++] = (struct sv_prod){z, x, y};
+}
+
+int sv_find_quotient(const sv_problem *p, const sv_linear *of, const sv_linear *by) {
+    for (int i = 0; i < p->nquotient; i++) {
+        const struct sv_quot *q = &p->quotient[i];
+        if (q->of.k == of->k && q->by.k == by->k && sv_same_terms(&q->of, of) &&
+            sv_same_terms(&q->by, by))
+            return q->q;
+    }
+    return -1;
+}
+
+void sv_quotient_is(sv_problem *p, int q, const sv_linear *of, const sv_linear *by) {
+    ET_GROW(p->arena, p->quotient, p->nquotient, p->cquotient);
+    p->quotient[p->nquotient++] = (struct sv_quot){q, *of, *by};
 }
 
 static sv_cond add_cond(sv_problem *p, const struct sv_node *c) {
@@ -352,18 +380,19 @@ static int open_number(const sv_problem *p) {
     return best;
 }
 
-static sv_answer search(sv_problem *p, int depth);
+/* HALVED: a number has no longer all values that it may have. */
+static sv_answer search(sv_problem *p, int depth, bool halved);
 
 /* One alternative, then the other. */
-static sv_answer try_alternatives(sv_problem *p, int depth) {
+static sv_answer try_alternatives(sv_problem *p, int depth, bool halved) {
     struct sv_node n = p->cond[p->either[--p->nor]];
     struct saved s = save(p, depth);
     assert_cond(p, n.a, 0);
-    sv_answer a = search(p, depth + 1);
+    sv_answer a = search(p, depth + 1, halved);
     if (a == SV_YES) return a;
     restore(p, &s);
     assert_cond(p, n.b, 0);
-    sv_answer b = search(p, depth + 1);
+    sv_answer b = search(p, depth + 1, halved);
     return b == SV_YES ? b : a == SV_UNKNOWN ? a : b;
 }
 
@@ -371,20 +400,21 @@ static sv_answer try_halves(sv_problem *p, int number, int depth) {
     struct saved s = save(p, depth);
     int64_t lo = p->dom[number].lo, hi = p->dom[number].hi, mid = lo + (hi - lo) / 2;
     p->dom[number].hi = mid;
-    sv_answer a = search(p, depth + 1);
+    sv_answer a = search(p, depth + 1, true);
     if (a == SV_YES) return a;
     restore(p, &s);
     p->dom[number].lo = mid + 1;
-    sv_answer b = search(p, depth + 1);
+    sv_answer b = search(p, depth + 1, true);
     return b == SV_YES ? b : a == SV_UNKNOWN ? a : b;
 }
 
-static sv_answer search(sv_problem *p, int depth) {
+static sv_answer search(sv_problem *p, int depth, bool halved) {
     p->work += 5;
     if (p->failed || !narrow_all(p)) return SV_NO;
     if (sv_eliminate(p)) return SV_NO;
     if (depth == MAX_DEPTH || ++p->nodes > MAX_NODES) return SV_UNKNOWN;
-    if (p->nor) return try_alternatives(p, depth);
+    if (p->nor) return try_alternatives(p, depth, halved);
+    if (!halved && sv_multiply(p)) return SV_NO;
     int number = open_number(p);
     if (number >= 0) return try_halves(p, number, depth);
     for (int i = 0; i < p->n; i++)
@@ -402,7 +432,7 @@ sv_answer sv_solve(sv_problem *p, sv_cond c) {
     struct saved s = save(p, 0);
     p->nodes = 0;
     assert_cond(p, c, 0);
-    sv_answer a = search(p, 1);
+    sv_answer a = search(p, 1, false);
     restore(p, &s);
     return a;
 }

@@ -33,11 +33,18 @@ sv_problem *sv_create(et_arena *);
 void sv_clear(sv_problem *);
 /* A number from lo to hi; its place. */
 int sv_number(sv_problem *, int64_t lo, int64_t hi);
+/* The same of a dim, of which sizes are products. */
+int sv_dim(sv_problem *, int64_t lo, int64_t hi);
 void sv_range(const sv_problem *, int number, int64_t *out_lo, int64_t *out_hi);
 /* The least and the most that F can be; false when that is beyond SV_MOST. */
 bool sv_bounds(const sv_problem *, const sv_linear *f, int64_t *out_lo, int64_t *out_hi);
-/* Number Z is the product of numbers X and Y. */
+/* The number that is the product of numbers X and Y; -1: there is none yet. */
+int sv_find_product(const sv_problem *, int x, int y);
+/* Number Z is. */
 void sv_product(sv_problem *, int z, int x, int y);
+/* The same of the floor of OF / BY. */
+int sv_find_quotient(const sv_problem *, const sv_linear *of, const sv_linear *by);
+void sv_quotient_is(sv_problem *, int q, const sv_linear *of, const sv_linear *by);
 
 sv_cond sv_le(sv_problem *, const sv_linear *a, const sv_linear *b);
 sv_cond sv_lt(sv_problem *, const sv_linear *a, const sv_linear *b);
