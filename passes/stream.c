@@ -165,6 +165,14 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
 }
 
+/* Waits for what decides where weights are, of all grids that might stream. */
+static void await_all(et_program *p) {
+    for (int i = 0; i < p->ngrids; i++) {
+        et_grid *g = &p->grids[i];
+        if (et_stream_step(p, &p->funcs[g->func]) >= 0) et_stream_await(p, g);
+    }
+}
+
 /* All of a model or none: a task that loads its weights itself, beside a wave that brings those of
  * others, was measured to be slower than either. */
 static bool pays(et_program *p, const et_machine *m, int model) {
@@ -238,12 +246,15 @@ bool et_pass_stream(et_pipeline *pl) {
     /* Beside models whose locals leave so few slots, those that need some would have none. */
     if (many && ring_of(p, pl->opt, models).slots <= ET_RING_MIN_SLOTS) models = many;
     p->ring = ring_of(p, pl->opt, models);
+    await_all(p);
     for (int i = 0; i < ET_MAX_MODELS; i++)
         if ((models & ~many) >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
     p->ring = ring_of(p, pl->opt, models);
-    for (int i = 0; i < p->ngrids; i++)
-        p->grids[i].streamed =
-            models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
+    for (int i = 0; i < p->ngrids; i++) {
+        et_grid *g = &p->grids[i];
+        g->streamed = models >> g->model & 1 && !et_stream_problem(p, g);
+        if (!g->streamed) g->nawaits = 0;
+    }
     if (!p->ring.slots) return true;
     pace(p, pl->opt, many != 0);
     for (int i = 0; i < p->ngrids; i++) {

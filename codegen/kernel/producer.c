@@ -41,14 +41,17 @@ static void produce_tile(cg *g, int grid, val tile) {
     int mark = cg_scope(g);
     g->f = &g->p->funcs[gr->func];
     cg_bind_tile(g, gr, tile);
-    cg_contract_produce(g, cg_streamed(g, grid), g->producer);
+    cg_producer by = *g->producer;
+    by.late = gr->nawaits > 0;
+    cg_awaits(g, grid, by.quit);
+    cg_contract_produce(g, cg_streamed(g, grid), &by);
     cg_scope_end(g, mark);
 }
 
 /* Called where the other waves would run a tile. */
 bool cg_produces(cg *g, int grid, val tile) {
     if (!g->producer) return false;
-    bool any = !g->producer->asks || g->p->ring.ahead;
+    bool any = !g->producer->asks || (g->p->ring.ahead && !g->p->grids[grid].nawaits);
     if (any && cg_streamed(g, grid)) produce_tile(g, grid, tile);
     return true;
 }

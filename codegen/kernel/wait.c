@@ -343,6 +343,52 @@ void cg_waits(cg *g, int grid, val tile) {
     if (some) cg_if_end(g, &s);
 }
 
+/* ---- the producer's waits ---- */
+
+/* No bound: the consumers of the tile wait for no less, and when they give up they say so. */
+static void await_one(cg *g, const et_wait *w, block quit) {
+    val first = cg_i32(g, 0), need;
+    cg_box box;
+    cg_for f;
+    cg_box_begin(g, w, &box);
+    bool loop = box.constant != 1 && !(box.most >= 0 && box.most <= g->t->wave);
+    if (loop) first = cg_for_begin(g, &f, first, box.total, cg_i32(g, g->t->wave), false, 0, NULL);
+    val item = cg_add(g, first, g->lane), zero = cg_i32(g, 0);
+    val mine = cg_icmp(g, LLVMIntSLT, item, box.total);
+    val index = cg_box_index(g, &box, cg_select(g, mine, item, zero), &need);
+    val word = cg_word(g, cg_event_word(g, w->event, cg_select(g, mine, index, zero)));
+    block look = cg_block(g, "look"), no = cg_block(g, "not_yet"), nap = cg_block(g, "nap"),
+          over = cg_block(g, "over");
+    cg_br(g, look);
+    cg_at(g, look);
+    val less = cg_icmp(g, LLVMIntULT, cg_atomic_load(g, word), need);
+    val mask = cg_ballot(g, LLVMBuildAnd(g->b, less, mine, ""));
+    cg_cond(g, cg_none(g, mask), over, no);
+    cg_at(g, no);
+    val flag = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), "");
+    LLVMSetVolatile(flag, true);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, cg_uniform(g, flag), zero), quit, nap);
+    cg_at(g, nap);
+    g->family->nap(g, CG_NAP);
+    cg_br(g, look);
+    cg_at(g, over);
+    if (loop) cg_for_end(g, &f, NULL);
+}
+
+void cg_awaits(cg *g, int grid, block quit) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nawaits) return;
+    cg_if first;
+    val due = still(g, true);
+    if (due) cg_if_begin(g, &first, due);
+    int mark = cg_scope(g);
+    for (int i = 0; i < gr->nawaits; i++)
+        await_one(g, &gr->awaits[i], quit);
+    cg_acquire_wave(g, false);
+    cg_scope_end(g, mark);
+    if (due) cg_if_end(g, &first);
+}
+
 /* ---- notifications ---- */
 
 static val arrive(cg *g, val word) {

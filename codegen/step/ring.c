@@ -161,7 +161,7 @@ static val counted(cg *g, val word) {
 /* A slot is free for its first turn from the start. */
 void cg_ring_producer_acquire(cg *g, const cg_ring *r, const cg_producer *by) {
     until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), by->quit);
-    if (!cg_ring_prefetches(g)) return;
+    if (by->late || !cg_ring_prefetches(g)) return;
     val n = cg_addi(g, counted(g, by->chunks), 1);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));

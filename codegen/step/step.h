@@ -44,6 +44,7 @@ typedef struct cg_producer {
     val models; /* a word: turns of cg_ring_await_model */
     val chunks; /* a word: how many so far */
     bool asks; /* it only has them come to the cache that all CUs share, ahead of who brings them */
+    bool late; /* the grid's weights are not known from the start: nobody asks for them ahead */
 } cg_producer;
 int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there; 0: no ring */
 int cg_ring_words(const cg *, int slots); /* bytes of its barriers, and what belongs to them */

@@ -251,15 +251,30 @@ static int boxes(eti_parser *p, int event, const char *name, et_expr *lo, et_exp
     return ok ? n : -1;
 }
 
-void eti_wait(eti_parser *p, et_grid *g) {
+/* A box of an event, and when it is waited for. */
+static bool waited(eti_parser *p, const et_grid *g, et_wait *out) {
     const char *name;
     eti_next(p);
-    et_wait w = {.event = event_named(p, &name)};
-    w.nvars = name ? boxes(p, w.event, name, w.lo, w.hi, w.vars) : -1;
-    if (!p->broken) w.when = when(p, g);
-    if (w.nvars < 0 || p->broken) return;
+    *out = (et_wait){.event = event_named(p, &name)};
+    out->nvars = name ? boxes(p, out->event, name, out->lo, out->hi, out->vars) : -1;
+    if (!p->broken) out->when = when(p, g);
+    return out->nvars >= 0 && !p->broken;
+}
+
+void eti_wait(eti_parser *p, et_grid *g) {
+    et_wait w;
+    if (!waited(p, g, &w)) return;
     ET_GROW(p->arena, g->waits, g->nwaits, g->cwaits);
     g->waits[g->nwaits++] = w;
+}
+
+void eti_await(eti_parser *p, et_grid *g) {
+    et_loc loc = p->tok.loc;
+    et_wait w;
+    if (!waited(p, g, &w)) return;
+    if (!g->streamed) eti_error(p, loc, "only a task that is streamed awaits an event");
+    ET_GROW(p->arena, g->awaits, g->nawaits, g->cawaits);
+    g->awaits[g->nawaits++] = w;
 }
 
 void eti_notify(eti_parser *p, et_grid *g) {

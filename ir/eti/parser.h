@@ -221,6 +221,7 @@ int eti_local(const eti_parser *, const char *name);
 /* ---- event.c ---- */
 void eti_event(eti_parser *);
 void eti_wait(eti_parser *, et_grid *);
+void eti_await(eti_parser *, et_grid *);
 void eti_notify(eti_parser *, et_grid *);
 /* Is E surely from 0 to MOST, and not always 0? Else an error at LOC. A task may have no tiles for
  * some values of the dims. */

@@ -186,12 +186,15 @@ static void task(eti_parser *p, struct list *to, int loop) {
     disposition(p, f, &g);
     for (int i = 0; f && i < f->ncoords; i++)
         eti_bind_var(p, f->coord[i]);
-    while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {
+    while (!p->broken &&
+           (eti_is_word(p, "wait") || eti_is_word(p, "notify") || eti_is_word(p, "await"))) {
         if (p->stage < ET_STAGE_EVENTED) {
             eti_error(p, p->tok.loc, "no '%s' at stage %s", p->tok.text, et_stage_name(p->stage));
             p->broken = true;
         } else if (eti_is_word(p, "wait")) {
             eti_wait(p, &g);
+        } else if (eti_is_word(p, "await")) {
+            eti_await(p, &g);
         } else {
             eti_notify(p, &g);
         }

@@ -67,7 +67,7 @@ static bool suits_together(const et_product_cx *g, const et_mainloop *c) {
 bool et_stream_suits(const et_product_cx *g, const et_mainloop *c) {
     if (c->stage_k) return suits_together(g, c);
     bool full = et_stream_is_full(g->p, c->s);
-    return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
+    return c->direct && !c->tail && c->chunks > 0 &&
            (c->computed ? full : c->piece * c->size == PIECE) && et_stream_fits(g, c) &&
            (full || et_stream_rows_at_once(g, et_stream_row_bytes(c) / PIECE) <= 16);
 }

@@ -299,6 +299,15 @@ static const char *when_text(et_when w) {
     return t[w];
 }
 
+static void print_waits(struct out *o, const char *word, const et_wait *w, int n, int depth) {
+    for (int i = 0; i < n; i++, w++) {
+        fprintf(o->to, "%*s%s ", depth * 2 + 2, "", word);
+        print_box(o, &o->p->events[w->event], w->lo, w->hi);
+        print_for(o, w->nvars, w->vars);
+        fprintf(o->to, "%s\n", when_text(w->when));
+    }
+}
+
 static void print_grid(struct out *o, const et_grid *g, int depth) {
     const et_func *f = &o->p->funcs[g->func];
     o->f = f;
@@ -314,13 +323,8 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
             !g->streamed ? ""
             : g->deep    ? " streamed deep"
                          : " streamed");
-    for (int i = 0; i < g->nwaits; i++) {
-        const et_wait *w = &g->waits[i];
-        fprintf(o->to, "%*swait ", depth * 2 + 2, "");
-        print_box(o, &o->p->events[w->event], w->lo, w->hi);
-        print_for(o, w->nvars, w->vars);
-        fprintf(o->to, "%s\n", when_text(w->when));
-    }
+    print_waits(o, "await", g->awaits, g->nawaits, depth);
+    print_waits(o, "wait", g->waits, g->nwaits, depth);
     for (int i = 0; i < g->nnotifies; i++) {
         const et_notify *n = &g->notifies[i];
         fprintf(o->to, "%*snotify ", depth * 2 + 2, "");

@@ -369,6 +369,10 @@ typedef struct {
     et_hint hint;   /* the user's wish for a hybrid schedule */
     bool dynamic;   /* its tasks go through queues (queue.h) */
     bool streamed;  /* the weights of its product come through the weight stream */
+    /* STREAMED: what the producer waits for before it reads, from tensors that the launch writes,
+     * where a tile's weights are; boxes do not depend on tile coordinates (stream.h). */
+    et_wait *awaits;
+    int nawaits, cawaits;
     bool deep;      /* STREAMED: double-buffered fragments, where registers suffice */
     bool early;     /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;

@@ -3,13 +3,9 @@
 #include "ir/program/step.h"
 #include <string.h>
 
-/* A weight, at a place that no tensor decides. */
-static bool immutable(const et_program *p, et_expr e) {
+static bool is_weight(const et_program *p, et_expr e) {
     const et_node_x *n = et_x(p->g->exprs, e);
-    if (n->i2 != ET_LOAD_TENSOR || p->tensors[n->i].kind != ET_TENSOR_WEIGHT) return false;
-    for (int i = 0; i < n->nops; i++)
-        if (et_expr_loads(p->g->exprs, n->ops[i])) return false;
-    return true;
+    return n->i2 == ET_LOAD_TENSOR && p->tensors[n->i].kind == ET_TENSOR_WEIGHT;
 }
 
 /* Is this the load that K, a variable, walks through rows that pieces of a ring can be of? */
@@ -35,7 +31,7 @@ struct loads {
     const et_program *p;
     int k;
     et_expr found; /* the one along k */
-    bool odd;      /* another, or one that may not be read ahead */
+    bool odd;      /* another, or one that is no weight */
     et_auxiliary_load beside[ET_MOST_AUXILIARY];
     int n;
 };
@@ -56,7 +52,7 @@ static void find_loads(struct loads *l, et_expr e) {
             find_loads(l, n.ops[i]);
         return;
     }
-    if (!immutable(l->p, e))
+    if (!is_weight(l->p, e))
         l->odd = true;
     else if (l->found.id && et_expr_eq(l->found, e))
         return;
@@ -142,11 +138,19 @@ bool et_stream_is_full(const et_program *p, const et_step *s) {
     return et_is_int(p->g->exprs, s->nlive, &n) && n == s->tn;
 }
 
+/* How many k a tile has that has any, or -1. */
+static int64_t k_of(const et_exprs *x, const et_step *s) {
+    int64_t k, none;
+    const et_node_x *n = et_x(x, s->kextent);
+    if (n->op == ET_X_SELECT)
+        return et_is_int(x, n->ops[2], &none) && !none && et_is_int(x, n->ops[1], &k) ? k : -1;
+    return et_is_int(x, s->kextent, &k) ? k : -1;
+}
+
 static bool streamable(const et_program *p, const et_step *s) {
     et_exprs *x = p->g->exprs;
-    int64_t k;
-    if (!et_is_int(x, s->kextent, &k) ||
-        (!et_stream_is_full(p, s) && (s->tn % 16 || !sixteens(x, s->nlive))))
+    int64_t k = k_of(x, s);
+    if (k <= 0 || (!et_stream_is_full(p, s) && (s->tn % 16 || !sixteens(x, s->nlive))))
         return false;
     int bits = 0;
     for (int b = 0; b < s->nacc; b++) {
@@ -171,20 +175,166 @@ int et_stream_step(const et_program *p, const et_func *f) {
     return found;
 }
 
+/* ---- what decides where weights are ---- */
+
+struct deciders {
+    const et_program *p;
+    int *of, n;
+    bool too_many;
+};
+
+/* Nothing in a launch writes these. */
+static bool is_given(const et_program *p, int tensor) {
+    et_tensor_kind kind = p->tensors[tensor].kind;
+    return kind == ET_TENSOR_WEIGHT || kind == ET_TENSOR_INPUT || kind == ET_TENSOR_CONST;
+}
+
+static void note_decider(void *ctx, et_expr e) {
+    struct deciders *d = ctx;
+    const et_node_x *n = et_x(d->p->g->exprs, e);
+    if (n->op != ET_X_LOAD || (n->i2 == ET_LOAD_TENSOR && is_given(d->p, n->i))) return;
+    int tensor = n->i2 == ET_LOAD_TENSOR ? n->i : -1; /* a local: the producer has none */
+    for (int i = 0; i < d->n; i++)
+        if (d->of[i] == tensor) return;
+    d->too_many |= tensor < 0 || d->n == ET_MOST_DECIDERS;
+    if (!d->too_many) d->of[d->n++] = tensor;
+}
+
+int et_stream_deciders(const et_program *p, const et_step *s, int out[ET_MOST_DECIDERS]) {
+    struct deciders d = {.p = p, .of = out};
+    et_walk(p->g->exprs, s->kextent, note_decider, &d);
+    for (int i = 0; i < s->nacc; i++)
+        et_walk(p->g->exprs, s->b[i], note_decider, &d);
+    return d.too_many ? -1 : d.n;
+}
+
+struct writers {
+    int tensor;
+    bool writes;
+};
+
+static void note_store(void *ctx, const et_step *s, int tensor, bool is_store,
+                       const et_expr *index) {
+    (void)s, (void)index;
+    struct writers *w = ctx;
+    w->writes |= is_store && tensor == w->tensor;
+}
+
+/* The one grid that writes TENSOR, or -1. */
+static int writer_of(const et_program *p, int tensor) {
+    int found = -1;
+    for (int i = 0; i < p->ngrids; i++) {
+        struct writers w = {.tensor = tensor};
+        et_func_accesses(p, &p->funcs[p->grids[i].func], note_store, &w);
+        if (w.writes && found >= 0) return -1;
+        if (w.writes) found = i;
+    }
+    return found;
+}
+
+/* The wait for all counters that tiles of FROM tell by N in an iteration. */
+static bool whole_box(const et_program *p, const et_grid *from, const et_notify *n, et_wait *out) {
+    et_exprs *x = p->g->exprs;
+    const et_event *e = &p->events[n->event];
+    const et_func *f = &p->funcs[from->func];
+    *out = (et_wait){.event = n->event};
+    if (n->nvars || n->when != ET_ALWAYS) return false;
+    for (int d = 0; d < e->rank; d++) {
+        if (e->var[d] || et_expr_loads(x, n->index[d])) return false;
+        bool own = et_expr_has_vars(x, n->index[d], f->ncoords, f->coord);
+        out->lo[d] = own ? et_int(x, 0) : n->index[d];
+        out->hi[d] = own ? et_sub(x, e->dim[d], et_int(x, 1)) : n->index[d];
+    }
+    return true;
+}
+
+/* By the first event that says so: the coarsest, if they are made finest first. */
+static bool await_of(const et_program *p, const et_grid *g, int tensor, et_wait *out) {
+    int from = writer_of(p, tensor);
+    const et_grid *w = from < 0 ? NULL : &p->grids[from];
+    if (!w || w->loop != g->loop || w->model != g->model) return false;
+    for (int i = w->nnotifies - 1; i >= 0; i--)
+        if (whole_box(p, w, &w->notifies[i], out)) return true;
+    return false;
+}
+
+static bool same_wait(const et_program *p, const et_wait *a, const et_wait *b) {
+    bool same = a->event == b->event && !a->nvars && !b->nvars && a->when == b->when;
+    for (int d = 0; d < p->events[a->event].rank && same; d++)
+        same = et_expr_eq(a->lo[d], b->lo[d]) && et_expr_eq(a->hi[d], b->hi[d]);
+    return same;
+}
+
+/* Does the await say that all of TENSOR is written? */
+static bool says(const et_program *p, const et_grid *g, const et_wait *await, int tensor) {
+    int from = writer_of(p, tensor);
+    const et_grid *w = from < 0 ? NULL : &p->grids[from];
+    et_wait whole;
+    if (!w || w->loop != g->loop || w->model != g->model) return false;
+    for (int i = 0; i < w->nnotifies; i++)
+        if (whole_box(p, w, &w->notifies[i], &whole) && same_wait(p, &whole, await)) return true;
+    return false;
+}
+
+static bool is_awaited(const et_program *p, const et_grid *g, int tensor) {
+    for (int k = 0; k < g->nawaits; k++)
+        if (says(p, g, &g->awaits[k], tensor)) return true;
+    return false;
+}
+
+static bool serves(const et_program *p, const et_grid *g, int await, int n, const int *of) {
+    for (int i = 0; i < n; i++)
+        if (says(p, g, &g->awaits[await], of[i])) return true;
+    return false;
+}
+
+bool et_stream_await(et_program *p, et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    int of[ET_MOST_DECIDERS], n = et_stream_deciders(p, &f->steps[et_stream_step(p, f)], of);
+    bool ok = n >= 0;
+    g->nawaits = 0;
+    for (int i = 0; i < n && ok; i++) {
+        et_wait w;
+        if (is_awaited(p, g, of[i])) continue;
+        ok = await_of(p, g, of[i], &w);
+        if (!ok) break;
+        ET_GROW(p->g->arena, g->awaits, g->nawaits, g->cawaits);
+        g->awaits[g->nawaits++] = w;
+    }
+    if (!ok) g->nawaits = 0;
+    return ok;
+}
+
+/* ---- grids ---- */
+
+static const char *awaits_problem(const et_program *p, const et_grid *g, const et_step *s) {
+    int of[ET_MOST_DECIDERS], n = et_stream_deciders(p, s, of);
+    if (n < 0) return "too many tensors decide where its weights are";
+    for (int i = 0; i < n; i++)
+        if (!is_awaited(p, g, of[i]))
+            return et_printf(p->g->arena,
+                             "%%%s decides where its weights are, and it does not await the event "
+                             "that says all of that is written",
+                             p->tensors[of[i]].name);
+    for (int k = 0; k < g->nawaits; k++)
+        if (!serves(p, g, k, n, of)) return "it awaits what does not decide where its weights are";
+    return NULL;
+}
+
 const char *et_stream_problem(const et_program *p, const et_grid *g) {
     if (g->dynamic || g->slice.count) return "its tiles are not known from the start of a launch";
     if (!p->ring.slots) return "there is no ring";
-    if (et_stream_step(p, &p->funcs[g->func]) < 0)
-        return "it has no product with rows of weights that are known from the start of a launch";
-    return NULL;
+    const et_func *f = &p->funcs[g->func];
+    int step = et_stream_step(p, f);
+    if (step < 0) return "it has no product by rows of weights that all lie in order";
+    return awaits_problem(p, g, &f->steps[step]);
 }
 
 int64_t et_stream_bytes(et_program *p, const et_grid *g) {
     et_exprs *x = p->g->exprs;
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
-    int64_t k = 0, lo, hi;
-    et_is_int(x, s->kextent, &k);
+    int64_t k = k_of(x, s), lo, hi;
     int64_t bytes = s->nacc * s->tn * et_dtype_size(dtype_of(p, et_stream_load(p, s, 0)), k);
     for (int i = 0; i < f->ncoords; i++) {
         bool used = false;

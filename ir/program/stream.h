@@ -5,7 +5,12 @@
  * the tiles to come through a ring of slots in LDS, a chunk of k of a tile's product in each, while
  * the other waves are busy or wait for events: it waits for nothing but a slot that is free. It
  * brings chunks in the order in which they are multiplied: that of the tiles of all streamed grids
- * in program order, of each tile chunk by chunk. */
+ * in program order, of each tile chunk by chunk.
+ *
+ * Where a tile's weights are, and whether it has any, may be decided by tensors that tasks of the
+ * launch write, as a router's choice of experts is. Then the producer waits for the events that say
+ * these are complete (et_grid.awaits). A tile without weights takes one stage all the same, which
+ * stays empty: so no consumer is done with a tile before the producer has read what decides. */
 #ifndef ET_STREAM_H
 #define ET_STREAM_H
 
@@ -22,8 +27,8 @@ enum {
 
 /* What of b[I] comes through the weight stream, a load: b[I] itself, or, where b[I] is computed of
  * weights, the only one of these that has an element for each k, next to each other in memory, as
- * codes have. No expression where there is no such load, or where any place that b[I] reads is
- * decided by a tensor or is no weight's. */
+ * codes have. No expression where there is no such load, or where anything that b[I] reads is no
+ * weight. */
 et_expr et_stream_load(const et_program *, const et_step *, int i);
 
 /* What several k of a row share beside that load, as the scales of groups: elements next to each
@@ -43,12 +48,21 @@ int64_t et_stream_auxiliary_bytes(const et_program *, const et_step *, int64_t b
 
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
  * such step, of whose rows all exist or all of as many sixteens, lie so far apart as numbers say,
- * have a number of k, and in all its products elements of as many bits. */
+ * have a number of k, or either that or none, and in all its products elements of as many bits. */
 int et_stream_step(const et_program *, const et_func *);
 bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exist in all tiles? */
 
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
+
+/* Tensors that tasks of a launch write and that decide where the weights of the step are, or whether
+ * a tile has any: how many, into OUT; -1: more than there is room for. */
+enum { ET_MOST_DECIDERS = 4 };
+int et_stream_deciders(const et_program *, const et_step *, int out[ET_MOST_DECIDERS]);
+
+/* Give GRID, whose function has a step that can be streamed, the waits that its deciders need;
+ * false, and none, where no event says that one of them is complete. */
+bool et_stream_await(et_program *, et_grid *);
 
 /* Why what GRID reads cannot come through the weight stream, or NULL. */
 const char *et_stream_problem(const et_program *, const et_grid *);

@@ -168,14 +168,20 @@ static int acc_bytes(const et_contract_tiler *c, int tm, int tn, int waves) {
 
 /* ---- the function ---- */
 
+/* The function has one. */
+static const et_step *product_of(const et_func *f) {
+    const et_step *s = &f->steps[0];
+    while (s->kind != ET_STEP_CONTRACT)
+        s++;
+    return s;
+}
+
 static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
     et_contract_tiler *c = ctx;
     const et_node_x *n = et_x(x, e);
     if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
     /* The step that made the accumulators is found through its function: steps may move. */
-    const et_step *s = &c->t.f.steps[0];
-    while (s->kind != ET_STEP_CONTRACT)
-        s++;
+    const et_step *s = product_of(&c->t.f);
     et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
                                                                : et_int(x, 0);
     int64_t most;
@@ -361,6 +367,35 @@ static double own_cus(et_contract_tiler *c) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
+/* Of few rows, whose weights stream as they are? */
+static bool streams(const et_contract_tiler *c) {
+    return c->plain && et_may_stream(c->t.opt) && c->t.opt->machine->dies == 1 &&
+           et_cut_rows(c) <= ET_TILE_FEW && et_stream_step(c->t.p, &c->t.f) >= 0;
+}
+
+/* In so few rounds that CUs end each of them together? Quantised values keep a CU busy: it does not
+ * wait for memory alone. */
+static bool has_few_rounds(const et_contract_tiler *c) {
+    enum { FEW_ROUNDS = 4 };
+    int64_t lo, tiles;
+    return streams(c) && et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
+           tiles <= FEW_ROUNDS * c->t.opt->machine->cus;
+}
+
+/* Have some tiles no k, so that how many run is known in a launch alone? Blocks of a single row are
+ * as many as there are rows. */
+static bool may_be_empty(const et_contract_tiler *c) {
+    const et_step *s = product_of(&c->t.f);
+    return et_x(c->t.x, s->kextent)->op == ET_X_SELECT && et_cut_rows(c) > 1;
+}
+
+/* Has a stage of the weight stream less than a line of memory of each row? */
+static bool splits_lines(const et_contract_tiler *c) {
+    enum { LINE = 128 };
+    const et_step *s = product_of(&c->t.f);
+    return streams(c) && (c->t.opt->machine->stream_kb << 10) / (s->nacc * s->tn) < LINE;
+}
+
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
 static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     enum { TILE_PART = 16 };
@@ -386,23 +421,13 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
          */
         if (!c->pooled && c->ring && m->group_waves && cost.tiles <= m->cus)
             us += cost.tile_us / TILE_PART;
+        if (c->rounds && may_be_empty(c)) /* half a round is left over, as often as not */
+            us += cost.memory_bytes / (m->hbm_gbs * 1e3) * m->cus / cost.tiles / 2;
         if (cost.tiles > c->tiles) c->tiles = cost.tiles;
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }
     return sum;
-}
-
-/* Of few rows, whose weights stream as they are, in so few rounds that CUs end each of them
- * together? Codes keep a CU busy: it does not wait for memory alone. */
-static bool has_few_rounds(const et_contract_tiler *c) {
-    enum { FEW_ROUNDS = 4 };
-    const et_machine *m = c->t.opt->machine;
-    int64_t lo, tiles;
-    return c->plain && et_may_stream(c->t.opt) && m->dies == 1 && et_cut_rows(c) <= ET_TILE_FEW &&
-           et_stream_step(c->t.p, &c->t.f) >= 0 &&
-           et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
-           tiles <= FEW_ROUNDS * m->cus;
 }
 
 /* Waves that multiply together have tiles of odd widths only where these are one round, which is on
@@ -429,7 +454,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference);
-    if (has_few_rounds(c)) { /* which are compared otherwise */
+    if (has_few_rounds(c) || (streams(c) && may_be_empty(c))) { /* which are compared otherwise */
         c->rounds = true;
         memset(reference, 0, sizeof reference);
         least = built_cost(c, reference);
@@ -452,7 +477,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
-                (narrow && !c->narrow))
+                (narrow && !c->narrow) || splits_lines(c))
                 continue;
             double cost = built_cost(c, reference);
             if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;

@@ -213,3 +213,12 @@ for none in --unstreamed --schedule=dynamic; do
     grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"
     ! grep -E 'cp\.async|mbarrier' none.ptx || die "$none: streams"
 done
+# Weights that a router chooses stream too: the producer waits until the choice is known, and what a text leaves out of that is refused.
+"$bin/etcc" "$src/tests/passes/routed.etg" --machine=./free.machine --variants=1 -o routed.ptx
+"$bin/etcc" "$src/tests/passes/routed.etg" --machine=./free.machine --variants=1 --to scheduled -o routed.eti
+[ "$(grep -c '^ *await %' routed.eti)" = 2 ] || die 'the producer does not wait for what routes experts'
+"$bin/etcc" routed.eti --machine=./free.machine -o again.ptx
+cmp routed.ptx again.ptx || die 'other code from the text of a program with routed weights'
+sed '/^ *await %/d' routed.eti > unawaited.eti
+! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
+grep -q 'decides where its weights are' said || die "$(cat said)"

@@ -315,9 +315,13 @@ static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     produce_chunks(g, c, by, row, unit, from);
 }
 
-void cg_contract_produce(cg *g, const et_step *s, const cg_producer *by) {
-    et_contract *c = et_alloc(g->arena, sizeof *c);
-    cg_contract_plan(g, s, c);
+static void produce_none(cg *g, const cg_producer *by) {
+    cg_ring r = cg_ring_next(g, &by->next);
+    cg_ring_producer_acquire(g, &r, by);
+    cg_ring_producer_commit(g, &r);
+}
+
+static void produce_any(cg *g, et_contract *c, const cg_producer *by) {
     et_contract *other = cg_contract_other(g, c);
     block packed, dense, over;
     if (!other) {
@@ -333,6 +337,29 @@ void cg_contract_produce(cg *g, const et_step *s, const cg_producer *by) {
             produce_dense(g, c, by);
         else
             produce_packed(g, other, by);
+        cg_scope_end(g, mark);
+        cg_br(g, over);
+    }
+    cg_at(g, over);
+}
+
+void cg_contract_produce(cg *g, const et_step *s, const cg_producer *by) {
+    et_contract *c = et_alloc(g->arena, sizeof *c);
+    cg_contract_plan(g, s, c);
+    if (!c->p.cond.id) {
+        produce_any(g, c, by);
+        return;
+    }
+    block some = cg_block(g, "some"), none = cg_block(g, "none"), over = cg_block(g, "any");
+    val any = LLVMBuildZExt(g->b, cg_emit(g, c->p.cond), g->i32, "");
+    cg_cond(g, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)), some, none);
+    for (int i = 0; i < 2; i++) {
+        cg_at(g, i ? none : some);
+        int mark = cg_scope(g);
+        if (!i)
+            produce_any(g, c, by);
+        else if (!by->asks)
+            produce_none(g, by);
         cg_scope_end(g, mark);
         cg_br(g, over);
     }

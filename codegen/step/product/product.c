@@ -195,6 +195,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
         LLVMAddIncoming(phi, (val[]){carried[i], old[i]}, (block[]){some.then, some.otherwise}, 2);
         carried[i] = phi;
     }
+    if (c->p.streamed) cg_contract_consume_none(g, any);
 }
 
 void cg_contract_multiply(cg *g, et_contract *c, val *out) {
