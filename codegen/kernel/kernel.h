@@ -36,8 +36,8 @@ bool cg_weakened(cg *, int event); /* by the options */
  */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
-/* The producer waits for what decides where the weights of GRID are, once for all its tiles; at QUIT
- * where consumers have given up. */
+/* The producer waits for what decides where the weights of GRID are, once for all its tiles; at
+ * QUIT where consumers have given up. */
 void cg_awaits(cg *, int grid, block quit);
 void cg_failed(cg *);
 void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */

@@ -373,8 +373,8 @@ typedef struct {
      * where a tile's weights are; boxes do not depend on tile coordinates (stream.h). */
     et_wait *awaits;
     int nawaits, cawaits;
-    bool deep;      /* STREAMED: double-buffered fragments, where registers suffice */
-    bool early;     /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
+    bool deep;  /* STREAMED: double-buffered fragments, where registers suffice */
+    bool early; /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;
 
 typedef struct {

@@ -177,6 +177,8 @@ int et_stream_step(const et_program *p, const et_func *f) {
 
 /* ---- what decides where weights are ---- */
 
+enum { MOST_DECIDERS = 4 };
+
 struct deciders {
     const et_program *p;
     int *of, n;
@@ -196,11 +198,13 @@ static void note_decider(void *ctx, et_expr e) {
     int tensor = n->i2 == ET_LOAD_TENSOR ? n->i : -1; /* a local: the producer has none */
     for (int i = 0; i < d->n; i++)
         if (d->of[i] == tensor) return;
-    d->too_many |= tensor < 0 || d->n == ET_MOST_DECIDERS;
+    d->too_many |= tensor < 0 || d->n == MOST_DECIDERS;
     if (!d->too_many) d->of[d->n++] = tensor;
 }
 
-int et_stream_deciders(const et_program *p, const et_step *s, int out[ET_MOST_DECIDERS]) {
+/* Tensors that tasks of a launch write and that decide where the weights of the step are, or
+ * whether a tile has any: how many, into OUT; -1: more than there is room for. */
+static int deciders_of(const et_program *p, const et_step *s, int out[MOST_DECIDERS]) {
     struct deciders d = {.p = p, .of = out};
     et_walk(p->g->exprs, s->kextent, note_decider, &d);
     for (int i = 0; i < s->nacc; i++)
@@ -290,7 +294,7 @@ static bool serves(const et_program *p, const et_grid *g, int await, int n, cons
 
 bool et_stream_await(et_program *p, et_grid *g) {
     const et_func *f = &p->funcs[g->func];
-    int of[ET_MOST_DECIDERS], n = et_stream_deciders(p, &f->steps[et_stream_step(p, f)], of);
+    int of[MOST_DECIDERS], n = deciders_of(p, &f->steps[et_stream_step(p, f)], of);
     bool ok = n >= 0;
     g->nawaits = 0;
     for (int i = 0; i < n && ok; i++) {
@@ -308,7 +312,7 @@ bool et_stream_await(et_program *p, et_grid *g) {
 /* ---- grids ---- */
 
 static const char *awaits_problem(const et_program *p, const et_grid *g, const et_step *s) {
-    int of[ET_MOST_DECIDERS], n = et_stream_deciders(p, s, of);
+    int of[MOST_DECIDERS], n = deciders_of(p, s, of);
     if (n < 0) return "too many tensors decide where its weights are";
     for (int i = 0; i < n; i++)
         if (!is_awaited(p, g, of[i]))

@@ -55,13 +55,8 @@ bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exis
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 
-/* Tensors that tasks of a launch write and that decide where the weights of the step are, or whether
- * a tile has any: how many, into OUT; -1: more than there is room for. */
-enum { ET_MOST_DECIDERS = 4 };
-int et_stream_deciders(const et_program *, const et_step *, int out[ET_MOST_DECIDERS]);
-
-/* Give GRID, whose function has a step that can be streamed, the waits that its deciders need;
- * false, and none, where no event says that one of them is complete. */
+/* Give GRID, whose function has a step that can be streamed, the waits for what decides where its
+ * weights are; false, and none, where no event says that one of these tensors is complete. */
 bool et_stream_await(et_program *, et_grid *);
 
 /* Why what GRID reads cannot come through the weight stream, or NULL. */
