@@ -17,13 +17,15 @@ CHECKPOINTS = sys.argv[1]
 # About the file or the library, and no field of a class.
 ABOUT = {"architectures", "model_type", "transformers_version", "dtype", "torch_dtype", "id2label", "label2id"}
 # What the golden configurations do not have: windows by every rule, other ropes.
-WINDOWS = {"use_sliding_window": True, "sliding_window": 24, "max_window_layers": 1, "layer_types": None}
+LONG = {"max_position_embeddings": 16384}  # of which complete.c keeps more than any class's window
+WINDOWS = {"use_sliding_window": True, "sliding_window": 24, "max_window_layers": 1, "layer_types": None, "num_hidden_layers": 30, **LONG}
 VARIANTS = {
-    "qwen2": [WINDOWS], "qwen3": [WINDOWS], "qwen3_moe": [WINDOWS], "smollm3": [WINDOWS],
-    "qwen2_moe": [{**WINDOWS, "layer_types": ["sliding_attention", "full_attention"]}],
-    "phi3": [{"sliding_window": 24}], "mixtral": [{"sliding_window": 24}], "mistral": [{"sliding_window": None}],
-    "gemma2": [{"layer_types": None, "final_logit_softcapping": None, "attn_logit_softcapping": None}],
-    "gemma3": [{"layer_types": None, "final_logit_softcapping": 20.0, "attn_logit_softcapping": 40.0}],
+    "qwen2": [WINDOWS], "qwen3": [WINDOWS], "qwen3_moe": [WINDOWS], "smollm3": [{**WINDOWS, "no_rope_layers": None}],
+    "qwen2_moe": [{**WINDOWS, "layer_types": ["sliding_attention", "full_attention"] * 15}],
+    "phi3": [{"sliding_window": 24}], "mixtral": [{"sliding_window": 24}], "mistral": [{"sliding_window": None}, LONG],
+    "gpt_oss": [{**LONG, "layer_types": None}],
+    "gemma2": [{**LONG, "layer_types": None, "final_logit_softcapping": None, "attn_logit_softcapping": None}],
+    "gemma3": [{**LONG, "layer_types": None, "num_hidden_layers": 9, "final_logit_softcapping": 20.0, "attn_logit_softcapping": 40.0}],
     "llama": [{"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}, "attention_bias": True}],
     "granite": [{"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}}],
 }
