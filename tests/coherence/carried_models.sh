@@ -49,7 +49,7 @@ machine 0.001
 grep -q '^# %attn.o has no fences' cheap.txt
 grep -q '^# carried events: fences that are left out take' cheap.txt
 "$bin/etcc" llama.etg --machine=my.machine --explain=cheap.txt -o llama.hsaco
-grep -q '[0-9] events are carried: no fences go with them' cheap.txt
+grep -q '[0-9] flag-in-data events: no fences' cheap.txt
 machine 50
 "$bin/etcc" llama.etg --machine=my.machine -d carry > dear.txt
 grep -q '^# carried events do not pay' dear.txt

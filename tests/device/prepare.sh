@@ -90,7 +90,7 @@ dim N in 1..32
 weight w : bf16[64, 64] = "w"
 input x : f32[N, 64]
 y = relu(x @ w.T)
-output z = y @ w.T
+@dynamic output z = y @ w.T
 ETG
 "$bin/etfill" broken/w.safetensors 'w:bf16[64,64]:-1:1'
 "$bin/etfill" broken/x.safetensors 'x:f32[5,64]:-1:1'

@@ -76,7 +76,12 @@ wait_in_vain() { # SCHEDULE: a report that names what was waited for; and the GP
     etrun "broken/bad.$how" "$@" --wait-limit 0.3 > "$WORK/said" 2>&1 || status=$?
     cat "$WORK/said"
     [ $status -eq 1 ] || { echo "status $status"; return 1; }
-    grep -q 'for event y\|found nothing to do' "$WORK/said" || { echo 'no report'; return 1; }
+    case $how in
+    static) report='waited longer than 0.3 s in task z, tile [0-9]*, for event y\[' ;;
+    dynamic) report='found nothing to do for longer than 0.3 s among tasks from y on: ' ;;
+    hybrid) report='found nothing to do for longer than 0.3 s among tasks from z on: 0 of ' ;; # z alone is queued
+    esac
+    grep -q "$report" "$WORK/said" || { echo 'no report, or another'; return 1; }
     etrun "broken/good.$how" "$@"
 }
 

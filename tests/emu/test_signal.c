@@ -2,6 +2,8 @@
 #include "tests/emu/emu_test.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static hsa_signal_t s;
@@ -46,10 +48,24 @@ START_TEST(wait_times_out) {
 }
 END_TEST
 
+/* Is thread TID asleep, as the kernel sees it? */
+static bool sleeps(int tid) {
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+    fclose(f);
+    return state == 'S';
+}
+
+static _Atomic int left_to_wait_for;
+
+/* Each value only when the thread whose number is ARG waits for it, asleep. */
 static void *count_down(void *arg) {
-    (void)arg;
-    for (int i = 0; i < 5; i++) {
-        usleep(2000);
+    for (int left = 4; left >= 0; left--) {
+        while (left_to_wait_for != left || !sleeps(*(int *)arg))
+            sched_yield();
         hsa_signal_subtract_screlease(s, 1);
     }
     return NULL;
@@ -57,11 +73,15 @@ static void *count_down(void *arg) {
 
 START_TEST(waits_are_woken) {
     pthread_t t;
-    pthread_create(&t, NULL, count_down, NULL);
-    for (int left = 4; left >= 0; left--)
-        ck_assert_int_le(hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, left + 1, UINT64_MAX,
+    int self = gettid();
+    left_to_wait_for = -1;
+    pthread_create(&t, NULL, count_down, &self);
+    for (int left = 4; left >= 0; left--) {
+        left_to_wait_for = left;
+        ck_assert_int_eq(hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, left + 1, UINT64_MAX,
                                                    HSA_WAIT_STATE_BLOCKED),
                          left);
+    }
     pthread_join(t, NULL);
 }
 END_TEST
@@ -90,16 +110,36 @@ static bool on_value(hsa_signal_value_t value, void *arg) {
     return ++calls < 3;
 }
 
+static bool once(hsa_signal_value_t value, void *arg) {
+    hsa_signal_store_relaxed(*(hsa_signal_t *)arg, value + 1);
+    return false;
+}
+
+/* The one thread that calls handlers goes through them from the last made to the first: when this
+ * returns, it has looked at all that were made after the one of FIRST. */
+static void all_looked_at(hsa_signal_t first) {
+    hsa_signal_store_relaxed(first, 1);
+    ck_assert_int_eq(hsa_signal_wait_scacquire(first, HSA_SIGNAL_CONDITION_EQ, 2, UINT64_MAX,
+                                               HSA_WAIT_STATE_BLOCKED),
+                     2);
+}
+
 START_TEST(handlers) {
+    hsa_signal_t first[2];
+    for (int i = 0; i < 2; i++) {
+        OK(hsa_signal_create(0, 0, NULL, &first[i]));
+        OK(hsa_amd_signal_async_handler(first[i], HSA_SIGNAL_CONDITION_EQ, 1, once, &first[i]));
+    }
     OK(hsa_amd_signal_async_handler(s, HSA_SIGNAL_CONDITION_GTE, 6, on_value, NULL));
-    usleep(3000);
+    all_looked_at(first[0]);
     ck_assert_int_eq(calls, 0);
     hsa_signal_store_relaxed(s, 6);
     ck_assert_int_ge(hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_GTE, 9, 500000000,
                                                HSA_WAIT_STATE_BLOCKED),
                      9);
-    usleep(3000);
+    all_looked_at(first[1]); /* it has returned false: it would be called again, for 9 is due */
     ck_assert_int_eq(calls, 3);
+    ck_assert_int_eq(hsa_signal_load_relaxed(s), 9);
     /* One that is never due goes with the runtime. */
     OK(hsa_amd_signal_async_handler(s, HSA_SIGNAL_CONDITION_EQ, -1, on_value, NULL));
 }

@@ -132,6 +132,14 @@ static void choose_dims(struct check *c) {
         }
 }
 
+_Static_assert(CHECK_LAUNCHES == LAUNCHES * DEVICES, "check.h");
+
+static bool is_finite(const et_tensor_data *t) {
+    for (int64_t i = 0; et_dtype_is_float(t->dtype) && i < et_tensor_count(t); i++)
+        if (!isfinite(t->f[i])) return false;
+    return true;
+}
+
 static check_result interpret_graph(struct check *c, int launch) {
     size_t n = (size_t)c->g->nvals;
     char err[256];
@@ -148,8 +156,12 @@ static check_result interpret_graph(struct check *c, int launch) {
     }
     if (!et_graph_interp(c->g, c->syms[launch], c->data, err))
         return told(c, CHECK_INTERPRETER, "the graph: %s", err);
-    for (size_t v = 1; v < n; v++)
-        if (c->data[v] && is_result(&c->g->vals[v])) c->want[launch][v] = copy_of(c, c->data[v]);
+    for (size_t v = 1; v < n; v++) {
+        if (!c->data[v] || !is_result(&c->g->vals[v])) continue;
+        c->want[launch][v] = copy_of(c, c->data[v]);
+        c->n->results++;
+        c->n->not_finite += !is_finite(c->data[v]);
+    }
     return CHECK_SAME;
 }
 

@@ -31,7 +31,10 @@ typedef struct {
 
 typedef struct {
     uint64_t programs, kernels, launches, tasks, groups;
+    uint64_t results, not_finite; /* of the graph, and those with numbers that are not finite */
 } check_totals;
+
+enum { CHECK_LAUNCHES = 4 }; /* of a kernel: two on each of two devices */
 
 /* TEXT is a program of generate.h, or one with the same comments. */
 check_result check_program(const char *text, const check_options *, check_totals *);

@@ -1,5 +1,6 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--keep FOLDER]
- *          [--device NAME --target ISA] [--tries N] | --show SEED | --file FILE [--first SEED]
+ *          [--device NAME --target ISA] [--tries N] [--not-finite N] | --show SEED | --file FILE
+ * [--first SEED]
  *
  * Random legal programs (generate.h): each must compile, and the graph interpreter, the task
  * interpreter and the kernels of two GPUs must agree (check.h). What fails is made smaller
@@ -25,6 +26,7 @@ struct options {
     double seconds;
     const char *keep, *file, *device, *target;
     int tries;
+    long not_finite; /* so many results are, or -1 */
     bool interpreters, big;
     char kernel[4096];
 };
@@ -164,15 +166,24 @@ static int run(const struct options *o, struct shared *s) {
     }
     double took = now() - from;
     uint64_t n = s->next - o->first;
+    const check_totals *t = &s->totals;
     printf("%llu programs from seed %llu, %.1f tasks each: %llu kernels, %llu launches; %.2f "
            "programs/s\n",
            (unsigned long long)n, (unsigned long long)o->first,
            (double)s->totals.groups / (double)(2 * n + !n), (unsigned long long)s->totals.kernels,
            (unsigned long long)s->totals.launches, (double)n / took);
+    printf("%llu results, %llu not finite\n", (unsigned long long)t->results,
+           (unsigned long long)t->not_finite);
     for (int r = CHECK_ILLEGAL; r < RESULTS; r++)
         printf("%llu %s%s", (unsigned long long)count[r], check_name((check_result)r),
                r + 1 < RESULTS ? ", " : "\n");
-    return wrong || !n;
+    /* Nothing is left out: every program has its kernels, every kernel its launches. */
+    bool all = o->interpreters || (t->kernels == (o->device ? n : 2 * n) &&
+                                   t->launches == CHECK_LAUNCHES * t->kernels);
+    if (!wrong && !all) printf("kernels or launches are missing\n");
+    bool pinned = o->not_finite < 0 || t->not_finite == (uint64_t)o->not_finite;
+    if (!pinned) printf("%ld results were to be not finite\n", o->not_finite);
+    return wrong || !n || !all || !pinned;
 }
 
 static char *read_all(const char *path) {
@@ -199,6 +210,8 @@ static bool options(struct options *o, int argc, char **argv) {
             o->show = strtoull(v, NULL, 10);
         else if (!strcmp(argv[i - 1], "--seconds"))
             o->seconds = atof(v);
+        else if (!strcmp(argv[i - 1], "--not-finite"))
+            o->not_finite = strtol(v, NULL, 10);
         else if (!strcmp(argv[i - 1], "--tries"))
             o->tries = atoi(v);
         else if (!strcmp(argv[i - 1], "--keep"))
@@ -216,7 +229,7 @@ static bool options(struct options *o, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    struct options o = {.programs = UINT64_MAX, .first = 1, .tries = 400};
+    struct options o = {.programs = UINT64_MAX, .first = 1, .tries = 400, .not_finite = -1};
     if (!options(&o, argc, argv)) return printf("usage: see the head of programs.c\n"), 2;
     if (o.show) return fputs(program_of(&o, o.show), stdout) < 0;
     const char *tmp = getenv("TMPDIR");

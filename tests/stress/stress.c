@@ -1,10 +1,11 @@
 /* stress [--programs N] [--launches N] [--first SEED] [--keep FOLDER] [--verbose] [--sabotage]
- *        [--record FOLDER] [--target NAME]
+ *        [--record FOLDER] [--target NAME] [--refused N]
  *
  * Random programs (generate.h), verified, run by the program interpreter, compiled with every
  * schedule and launched on emulated GPUs of several sizes with seeded interleavings and incoherent
  * caches, several times per session. Whatever a launch leaves must be what the interpreter leaves,
- * bit for bit; no wait may run out. Exit status 0 only then, and if the programs were not trivial.
+ * bit for bit; no wait may run out. Exit status 0 only then, if the programs were not trivial, and
+ * if exactly N of them could not be verified, where --refused says so.
  *
  * With --record nothing is launched: kernels for --target and what they must leave go to FOLDER,
  * for
@@ -30,13 +31,14 @@ enum { SCHEDULES = sizeof schedules / sizeof *schedules };
 
 struct totals {
     uint64_t programs, refused, grids, events, waits, routed, tasks, launches, dynamic, early;
-    uint64_t wrong, hung, refused_late;
-    uint64_t sabotaged, caught;
+    uint64_t wrong, hung, failed, refused_late;
+    uint64_t sabotaged, caught, broken, in_vain; /* broken: with an event that is never full */
 };
 
 struct options {
     uint64_t programs, launches, first;
     const char *keep, *record, *target;
+    int64_t refused; /* or -1 */
     bool verbose, sabotage;
 };
 
@@ -257,7 +259,10 @@ static void launch_all(const struct options *o, struct test *t, const char *path
                                (unsigned long long)t->seed, what, (int)t->syms[setting][0],
                                (int)t->syms[setting][1], l + 1, etrt_status_text(st),
                                etrt_last_error());
-                    n->hung++;
+                    if (st == ETRT_WAIT)
+                        n->hung++;
+                    else
+                        n->failed++;
                     ok = false;
                 } else if (!same(t, s, setting, l, o->sabotage ? NULL : what)) {
                     n->wrong++;
@@ -364,7 +369,7 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
         else
             opt.break_event = p->events[p->grids[grid].waits[0].event].name;
     }
-    uint64_t before = n->wrong + n->hung;
+    uint64_t before = n->wrong + n->hung, hung = n->hung;
     if (!ok || !et_codegen(p, &opt, &info)) {
         printf("program %llu: %s is refused\n", (unsigned long long)t->seed, et_schedule_name(how));
         et_diag_print(t->diags, stdout);
@@ -378,6 +383,8 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
     if (!o->record) launch_all(o, t, path, order ? "mixed" : et_schedule_name(how), n);
     n->sabotaged += o->sabotage;
     n->caught += n->wrong + n->hung > before;
+    n->broken += opt.break_event != NULL;
+    n->in_vain += opt.break_event && n->hung > hung;
 }
 
 static void run(const struct options *o, uint64_t seed, const char *path, struct totals *n) {
@@ -429,7 +436,8 @@ static void run(const struct options *o, uint64_t seed, const char *path, struct
 }
 
 int main(int argc, char **argv) {
-    struct options o = {.programs = UINT64_MAX, .launches = 300, .first = 1, .target = "gfx942"};
+    struct options o = {
+        .programs = UINT64_MAX, .launches = 300, .first = 1, .target = "gfx942", .refused = -1};
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--verbose") == 0 || strcmp(argv[i], "--sabotage") == 0) {
@@ -443,6 +451,8 @@ int main(int argc, char **argv) {
             o.launches = v;
         else if (strcmp(argv[i], "--first") == 0)
             o.first = v;
+        else if (strcmp(argv[i], "--refused") == 0)
+            o.refused = (int64_t)v;
         else if (strcmp(argv[i], "--keep") == 0)
             o.keep = next;
         else if (strcmp(argv[i], "--record") == 0)
@@ -469,16 +479,22 @@ int main(int argc, char **argv) {
            (double)n.tasks / (double)n.programs, (double)n.waits / (double)n.grids,
            100.0 * (double)n.routed / (double)n.waits, (unsigned long long)n.dynamic,
            (unsigned long long)n.early);
-    printf("%llu launches: %llu did not end, %llu wrong results; %llu schedules refused\n",
-           (unsigned long long)n.launches, (unsigned long long)n.hung, (unsigned long long)n.wrong,
-           (unsigned long long)n.refused_late);
+    printf("%llu launches: %llu did not end, %llu failed, %llu wrong results; %llu schedules "
+           "refused\n",
+           (unsigned long long)n.launches, (unsigned long long)n.hung, (unsigned long long)n.failed,
+           (unsigned long long)n.wrong, (unsigned long long)n.refused_late);
+    bool pinned = o.refused < 0 || n.refused == (uint64_t)o.refused;
+    if (!pinned) printf("%lld programs were to be not verifiable\n", (long long)o.refused);
     if (o.sabotage) {
-        printf("%llu of %llu broken kernels caught\n", (unsigned long long)n.caught,
-               (unsigned long long)n.sabotaged);
-        return !n.sabotaged || n.caught * 10 < n.sabotaged * 6;
+        printf("%llu of %llu broken kernels caught; %llu of %llu whose event is never full waited "
+               "in vain\n",
+               (unsigned long long)n.caught, (unsigned long long)n.sabotaged,
+               (unsigned long long)n.in_vain, (unsigned long long)n.broken);
+        return !n.broken || n.in_vain != n.broken || n.caught * 10 < n.sabotaged * 6 || n.failed ||
+               n.refused_late || !pinned;
     }
     bool trivial = n.tasks < 50 * n.programs || n.waits < n.grids || n.routed * 8 < n.waits ||
                    n.refused > n.programs || n.dynamic < n.grids;
     if (trivial) printf("these programs are trivial\n");
-    return n.hung || n.wrong || n.refused_late || trivial;
+    return n.hung || n.failed || n.wrong || n.refused_late || trivial || !pinned;
 }
