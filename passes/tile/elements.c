@@ -102,7 +102,8 @@ static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
     return rows;
 }
 
-/* The function and the grid, of tiles of so many elements of each axis. */
+/* The function and the grid, of tiles of so many elements of each axis; false where its buffers
+ * have no room. */
 static bool cover(et_tiler *t, const int tile[ET_MAX_RANK]) {
     const et_group *gr = t->gr;
     for (int d = 0; d < gr->rank; d++)
@@ -112,7 +113,20 @@ static bool cover(et_tiler *t, const int tile[ET_MAX_RANK]) {
         if (t->inner[d] >= 0) vars[n++] = t->inner[d];
     et_expr value = et_tiler_reductions(t, et_tiler_subst(t, gr->value), n, vars, -1);
     et_tiler_store(t, value);
-    return et_tiler_end(t);
+    return t->f.lds_bytes <= t->opt->machine->lds_bytes;
+}
+
+/* The longest side to half, or less where tiles may not straddle slices; false where there is
+ * nothing to halve. */
+static bool halve(et_tiler *t, int tile[ET_MAX_RANK]) {
+    int most = 0;
+    for (int d = 1; d < t->gr->rank; d++)
+        if (tile[d] > tile[most]) most = d;
+    if (!t->gr->rank || tile[most] == 1) return false;
+    do
+        tile[most] = power_below(tile[most] - 1);
+    while (tile[most] > 1 && et_tiler_straddles(t, most, tile[most]));
+    return true;
 }
 
 bool et_tile_elements(const et_tiler *common, const et_group *gr) {
@@ -137,7 +151,9 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
         left = left > 0 ? left : 1;
         rows = rows > 0 ? rows : 1;
     }
-    return cover(&t, tile);
+    while (!cover(&t, tile) && halve(&t, tile))
+        t = et_tiler_begin(common, gr);
+    return et_tiler_end(&t);
 }
 
 bool et_tile_whole(const et_tiler *common, const et_group *gr) {
@@ -152,5 +168,5 @@ bool et_tile_whole(const et_tiler *common, const et_group *gr) {
         work *= n;
         tile[d] = (int)n;
     }
-    return cover(&t, tile);
+    return cover(&t, tile) && et_tiler_end(&t);
 }
