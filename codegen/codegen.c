@@ -292,8 +292,8 @@ static bool generate(cg *g, et_codegen_info *info) {
 
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
     et_target t = *opt->target;
-    if (et_is_without(opt->without, ET_FEATURE_GROUP)) t.warpgroup = NULL;
-    if (et_is_without(opt->without, ET_FEATURE_BULK)) t.boxes = NULL;
+    if (et_is_without(opt->without, ET_FEATURE_WARPGROUP)) t.warpgroup = NULL;
+    if (et_is_without(opt->without, ET_FEATURE_BOXES)) t.boxes = NULL;
     cg g = {.whole = p,
             .p = p,
             .x = p->g->exprs,

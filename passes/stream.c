@@ -235,7 +235,7 @@ static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *op
     int64_t lo, rows;
     bool few = et_bounds(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows) &&
                rows <= (codes ? 1 : ET_DEEP_ROWS);
-    return few && !et_is_without(opt->without, ET_FEATURE_DEEP) &&
+    return few && !et_is_without(opt->without, ET_FEATURE_DOUBLE_BUFFERED) &&
            (!codes || (double)et_stream_bytes(p, g) > room);
 }
 

@@ -25,9 +25,10 @@ typedef struct {
     bool waits;    /* for tasks of its own: all its workgroups have to be resident */
 } et_kernel;
 
-/* Where a wave is in the ring: words of its own, which LLVM makes registers of. */
+/* Which stage of the weight stream is a wave's next: words of its own, which LLVM makes registers
+ * of. */
 typedef struct {
-    val slot, turn;
+    val stage, phase;
 } cg_ring_state;
 
 /* An element of a local is the sum of so many in it, so many bytes apart; 0: it is itself. */
@@ -122,18 +123,18 @@ struct cg {
     const et_func *f; /* the function being emitted: names the locals */
     cg_parts *parts;  /* per local, while its steps are emitted: what an element is the sum of */
 
-    /* The ring that weights come through: no slots, no ring. */
-    int ring_stages, ring_at;           /* at most so many slots; its barriers */
+    /* The weight stream; no stages: there is none. */
+    int ring_stages, ring_at;           /* at most so many stages; its barriers */
     int stages_here, stages_at;         /* those of this part, 0 where it does not stream */
-    int ring_room;                      /* for locals and slots */
-    cg_ring_state consumer;             /* where the waves are that take from it */
-    const struct cg_producer *producer; /* it is being emitted: the producer wave */
+    int ring_room;                      /* for locals and stages */
+    cg_ring_state consumer;             /* the consumers' next stage */
+    const struct cg_producer *producer; /* the producer wave is being emitted, or NULL */
     et_product_cx product;              /* as cg_cx last made it */
     const et_step *streamed;            /* of the tile being emitted, or NULL */
     struct cg_ahead *ahead;    /* maps of that tile of which something has been loaded, a list */
     struct cg_rows *rows;      /* attention of rows of which the first are known, or NULL */
-    struct cg_maps *maps;      /* of matrices that are copied as TMA boxes, or NULL: none are */
-    int box_at, box_bytes_lds; /* LDS for barriers that tell of such copies; 0: there are none */
+    struct cg_maps *maps;      /* tensor maps of TMA boxes, or NULL: there are none */
+    int box_at, box_bytes_lds; /* LDS for their barriers; 0: there are none */
     bool hold;                 /* what is loaded never changes, and is loaded here all the same */
     struct cg_common *common;  /* what is known of steps of a function: step/again.c */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */

@@ -1,9 +1,9 @@
-/* What of local memory is whose: locals of functions, slots of the weight stream, codegen's own
+/* The layout of local memory: locals of functions, stages of the weight stream, codegen's own
  * words. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
 
-/* Some part has tasks that stream, and a wave of its own can visit all grids to bring it. */
+/* Some part has tasks that stream, and a producer wave can visit all of its grids. */
 static bool has_streams(const cg *g) {
     const et_program *p;
     bool any = false;
@@ -44,28 +44,28 @@ static void place_words(cg *g, int at) {
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
 }
 
-/* Where slots begin in the locals of a part, and how many there are. */
-static int slots_from(const et_program *p) {
+/* Where stages begin behind the locals of a part, and how many there are. */
+static int stages_from(const et_program *p) {
     enum { ALIGN = 1024 }; /* of rows of a warpgroup MMA */
     return (locals_of(p, true) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int slots_of(const cg *g, const et_program *p) {
-    return g->ring_stages ? cg_ring_stages(g, p, g->ring_room - slots_from(p)) : 0;
+static int stages_of(const cg *g, const et_program *p) {
+    return g->ring_stages ? cg_ring_stages(g, p, g->ring_room - stages_from(p)) : 0;
 }
 
 static int bytes_with_ring(const cg *g, const et_program *p) {
-    int slots = slots_of(g, p), end = slots_from(p) + slots * p->ring.bytes;
-    return slots && end > locals_of(p, false) ? end : locals_of(p, false);
+    int stages = stages_of(g, p), end = stages_from(p) + stages * p->ring.bytes;
+    return stages && end > locals_of(p, false) ? end : locals_of(p, false);
 }
 
 void cg_ring_enter(cg *g, const et_program *part) {
-    g->stages_at = slots_from(part);
-    g->stages_here = slots_of(g, part);
+    g->stages_at = stages_from(part);
+    g->stages_here = stages_of(g, part);
 }
 
-/* As many slots as there is room for, of each part as many as it has room for itself: what does not
- * stream of it has its locals there. The ring's barriers are nobody else's. */
+/* As many stages as there is room for, in each part as many as that has room for: its tasks that do
+ * not stream have locals in the same place. The barriers share their place with nothing. */
 static void add_ring(cg *g) {
     int words = g->lds_bytes - g->flag_at, end = g->flag_at, most = 0;
     et_program *p;
@@ -75,8 +75,8 @@ static void add_ring(cg *g) {
     g->ring_stages = most;
     g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
     for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
-        int slots = slots_of(g, p), bytes = bytes_with_ring(g, p);
-        if (slots > most) most = slots;
+        int stages = stages_of(g, p), bytes = bytes_with_ring(g, p);
+        if (stages > most) most = stages;
         if (bytes > end) end = bytes;
     }
     g->ring_at = end;

@@ -1,6 +1,6 @@
-/* The producer wave: it visits the grids that the other waves visit, in the same order,
- * and of the tiles that they run it brings what is streamed (ir/program/stream.h). It has no part
- * in anything else, and no barrier counts it but the one before which the ring is made. */
+/* The producer wave: it visits the grids that the consumers visit, in the same order, and copies to
+ * LDS what their tiles stream (ir/program/stream.h). It takes no part in anything else, and only
+ * the barrier behind the setup of the stages counts it. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/product/product.h"
 #include "ir/program/stream.h"
@@ -24,8 +24,8 @@ bool cg_model_streams(const et_program *p, int model) {
     return any;
 }
 
-/* What is brought of a model may lie where those before it had their locals; what is only asked for
- * does not. */
+/* Stages of a model may lie where the models before it had their locals; prefetches need no stage.
+ */
 bool cg_ring_enters(cg *g, int model) {
     bool streams = g->stages_here && cg_model_streams(g->p, model);
     if (g->producer && g->producer->asks) return streams;
@@ -65,7 +65,7 @@ static void make_ring(cg *g) {
     g->family->stream->meet(g);
 }
 
-/* What the producer wave visits, or the one that asks ahead of it. */
+/* What the producer wave visits, or the one that prefetches ahead of it. */
 static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
     cg outside = *g;
     cg_isolate(g);
@@ -80,7 +80,7 @@ static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
     *g = outside;
 }
 
-/* Goes on as the waves that run tasks; the other ones bring, ask, and are done. */
+/* Continues as the consumers; the other waves produce, prefetch, and end. */
 void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     if (!g->ring_stages) return;
     make_ring(g);

@@ -4,10 +4,12 @@
 
 #include "codegen/emit/emit.h"
 
-/* Ask for what the tile whose coordinates are bound will read and can be told by now. */
+/* Prefetch what the tile whose coordinates are bound will read, as far as its events need not be
+ * waited for. */
 void cg_prefetch_ahead(cg *, const et_func *);
-/* Step number STEP of the function being emitted is a map that copies weights to LDS, and has been
- * asked for when the tile begins, by the second: before the product it is only waited for. */
+/* Is step number STEP of the function being emitted a map that copies weights to LDS? The copies of
+ * all such steps start when the tile begins, by the second; before the product they are waited for.
+ */
 bool cg_comes_early(cg *, int step);
 void cg_copy_early(cg *);
 /* Is what STEP of the function being emitted leaves in local memory the same in all tiles of a
@@ -17,9 +19,9 @@ bool cg_still_there(cg *, const et_step *);
 bool cg_is_same(cg *, const et_step *, et_expr e);
 bool cg_stays(cg *, int local);
 void cg_step_map(cg *, const et_step *);
-/* Where the kernel has a ring: what the maps after the tile's streamed product load, or those of a
- * tile of maps and reductions, as far as a work-item has one item of them; what nobody writes
- * before the tile's waits, the rest after these. */
+/* Loads of the maps after the tile's streamed product, or of a tile of maps and reductions, where a
+ * work-item has few items of them: what no task writes before the tile's waits, by the first; the
+ * rest after the waits, by the second. */
 void cg_maps_ahead(cg *, const et_func *);
 void cg_maps_ahead_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
@@ -34,41 +36,42 @@ const et_product_plan *cg_plan(const cg *, const et_step *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
 const char *cg_contract_problem(cg *, const et_step *);
 
-/* ---- ring.c: weights through the weight stream ---- */
+/* ---- ring.c: the weight stream ---- */
+/* A stage, and the parity of the phase in which it is used. */
 typedef struct {
-    val slot, turn;
+    val stage, phase;
 } cg_ring;
 typedef struct cg_producer {
-    block quit; /* where the wave goes that need bring no more */
+    block quit; /* where the wave goes that has nothing left to copy */
     cg_ring_state next;
-    val models; /* a word: turns of cg_ring_await_model */
+    val models; /* a word: the phase of cg_ring_await_model */
     val chunks; /* a word: how many so far */
-    bool asks; /* it only has them come to the cache that all CUs share, ahead of who brings them */
-    bool late; /* the grid's weights are not known from the start: nobody asks for them ahead */
+    bool asks;  /* it only prefetches them into the L2, ahead of the producer */
+    bool late;  /* the grid's weights are not known from the start: nobody prefetches them */
 } cg_producer;
-int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there; 0: no ring */
-int cg_ring_words(const cg *, int slots); /* bytes of its barriers, and what belongs to them */
-bool cg_ring_prefetches(const cg *);      /* is there a wave that asks for weights ahead? */
-val cg_ring_scrap(cg *); /* the lane's 16 bytes that nobody reads, for what it asks for */
-/* On where the next chunk is to be asked for, up to AHEAD after those that are brought; at ASKED
- * where it need not be. */
+int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there; 0: no stream */
+int cg_ring_words(const cg *, int stages); /* bytes of its barriers, and what belongs to them */
+bool cg_ring_prefetches(const cg *);       /* is there a wave that prefetches? */
+val cg_ring_scrap(cg *); /* the lane's 16 bytes that nobody reads, for its prefetches */
+/* Continues where the next chunk is to be prefetched, at most AHEAD chunks after those that are
+ * copied; at ASKED where it need not be. */
 void cg_ring_prefetch(cg *, const cg_producer *, int ahead, block asked);
 void cg_ring_init(cg *); /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */
 cg_ring cg_ring_next(cg *, const cg_ring_state *);
 val cg_ring_stage(cg *, const cg_ring *); /* its address */
-/* Of several models: the wave that arrives has done all of those before. By who brings, that all
- * waves have; TURN is a word that takes turns. */
+/* Of several models: the wave has finished those before. By the producer: wait until all waves
+ * have; PHASE is a word that alternates. */
 void cg_ring_model_begins(cg *);
-void cg_ring_await_model(cg *, val turn, block quit);
-/* Taking: wait until the slot is full; by all lanes of a wave, which has read it. */
+void cg_ring_await_model(cg *, val phase, block quit);
+/* By all lanes of a consumer: wait until the stage is full; it has been read. */
 void cg_ring_consumer_wait(cg *, const cg_ring *);
 void cg_ring_consumer_release(cg *, const cg_ring *);
-/* Bringing: wait until the slot is free; say that all is in flight. */
+/* By the producer: wait until the stage is free; all its copies have been issued. */
 void cg_ring_producer_acquire(cg *, const cg_ring *, const cg_producer *);
 void cg_ring_producer_commit(cg *, const cg_ring *);
-/* Is the slot that comes AHEAD slots after it free, too? Nobody waits for that. */
+/* i1, without waiting: is the stage that comes AHEAD stages after it free, too? */
 val cg_ring_is_low(cg *, const cg_ring *, int ahead);
 
 /* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */

@@ -35,7 +35,7 @@ typedef struct {
     void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
     /* Copy 16 bytes and make the L2 fetch the aligned ET_ASK_LINE bytes around them. copy_group
      * counts it like other copies. NULL: the family has no such copy. */
-    void (*ask)(cg *, val to, val from);
+    void (*prefetch)(cg *, val to, val from);
     void (*drain)(cg *); /* wait until they are done */
     /* Waves that the producer adds to a workgroup: 1, or more where registers are dealt to several
      * waves together. Then each of them gives registers up (LESS) and each consumer takes them. */
@@ -47,13 +47,13 @@ typedef struct {
 typedef struct {
     /* OUT: the pairs of WORD, an i32 of values of type CODE. Pair p holds (value + excess) /
      * 2^power(p), with excess an integer below 9. Results may be denormal. */
-    void (*take)(cg *, et_dtype code, val word, val *out);
+    void (*convert)(cg *, et_dtype code, val word, val *out);
     int (*power)(et_dtype code, int p);
     int (*excess)(et_dtype code);
     /* OUT: the same as pairs of f16, for types whose et_decode has `f16`. 8 bits: in order, exact.
      * 4 bits: pair p holds values p and p + 4, plus excess, times 16 where p is odd, plus
      * above(code). */
-    void (*halves)(cg *, et_dtype code, val word, val *out);
+    void (*convert_f16)(cg *, et_dtype code, val word, val *out);
     int (*above)(et_dtype code);
     val (*most)(cg *, val word); /* the unsigned maximum over the wave; all lanes are active */
 } et_pairs_family;
@@ -61,7 +61,7 @@ typedef struct {
 /* Quantised values converted to operands exactly, without their scale. */
 typedef struct {
     /* OUT: the values of WORD in order, as f32: (value - less(code)) / et_decode.times. */
-    void (*take)(cg *, et_dtype code, val word, val *out);
+    void (*convert)(cg *, et_dtype code, val word, val *out);
     int (*less)(et_dtype code);
     /* Two f32 that OPERAND represents exactly, packed in a word. */
     val (*pack)(cg *, et_dtype operand, val low, val high);
@@ -213,7 +213,7 @@ typedef struct et_family {
                            val acc);
     /* Four values as a word of e4m3, as fp8 x fp8 instructions take them. NULL: no target has them.
      */
-    val (*codes)(cg *, const val v[4]);
+    val (*to_e4m3)(cg *, const val v[4]);
     /* Loads four blocks of eight rows of 16 bytes from local memory. PTR of lanes 8 i to 8 i + 7
      * points at the rows of block i; WORD[i] becomes word lane % 4 of row lane / 4 of it, as
      * MULTIPLY takes 16-bit operands. NULL: there is no such instruction. */

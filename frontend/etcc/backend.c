@@ -225,7 +225,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     et_findings findings = {0};
     et_machine on = *(o->on ? o->on : et_machine_for(o->target));
     et_target target = *et_target_find(o->target);
-    if (et_is_without(o->without, ET_FEATURE_GROUP)) { /* as codegen.c has it */
+    if (et_is_without(o->without, ET_FEATURE_WARPGROUP)) { /* as codegen.c has it */
         on.group_waves = 0;
         target.warpgroup = NULL;
     }

@@ -229,9 +229,9 @@ static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
 
 /* What a plan may say beside, in any order. */
 static bool plan_option(eti_parser *p, et_product_plan *w) {
-    if (eti_take_word(p, "spread")) {
+    if (eti_take_word(p, "row_packed")) {
         w->row_packed = (int)eti_need_int(p, 2, 16, "rows of an operand");
-    } else if (eti_take_word(p, "either")) {
+    } else if (eti_take_word(p, "maybe_packed")) {
         w->maybe_packed = true;
     } else if (eti_take_word(p, "boxes")) {
         w->boxes = true;
@@ -247,7 +247,7 @@ static bool plan_option(eti_parser *p, et_product_plan *w) {
     return !p->broken;
 }
 
-/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [spread N] [either]
+/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [row_packed N] [maybe_packed]
  * [early HOW [N]] [boxes] [deferred]; whether it suits the step and the target is looked at where
  * that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {

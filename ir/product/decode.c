@@ -187,7 +187,7 @@ static bool suits_unscaled(const et_product_cx *g, const et_mainloop *c, int i) 
 }
 
 bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
-    if (et_is_without(g->without, ET_FEATURE_BARE) || !c->computed || c->streamed ||
+    if (et_is_without(g->without, ET_FEATURE_UNSCALED) || !c->computed || c->streamed ||
         et_mainloop_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->pair_gap ||
         c->lane_k % 8 || (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
         return false;
@@ -245,7 +245,7 @@ bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     int room = c->room, kept_at = (et_local_bytes(a) - et_decode_kept(g)) / 16 * 16;
     while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
         room--;
-    if (et_is_without(g->without, ET_FEATURE_HALVES) || !c->computed || !c->late ||
+    if (et_is_without(g->without, ET_FEATURE_F16) || !c->computed || !c->late ||
         c->s->operand != ET_BF16 || c->zeros || c->rows_ahead || !f16 || !f16->few ||
         !fits_f16(f16->few->layout) || et_most_rows(g, c->s) != 1 || c->msub > 1 || waves(g) % 4 ||
         c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||

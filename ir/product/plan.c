@@ -14,7 +14,7 @@ static bool computes(const et_product_plan *w) {
 /* Where b comes from is the step's and the target's; a plan says the same, or is another's. */
 static et_weights_from weights_of(const et_mainloop *c) {
     return c->streamed ? ET_WEIGHTS_STREAM
-           : c->stages ? ET_WEIGHTS_RING
+           : c->stages ? ET_WEIGHTS_PIPELINE
            : c->direct ? ET_WEIGHTS_DIRECT
                        : ET_WEIGHTS_STAGED;
 }
@@ -80,7 +80,8 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
         if (c->rows_ahead < 2 || c->rows_ahead > et_rows_most_ahead(g, c))
             return no(out_why, "rows cannot be copied so many chunks ahead");
     }
-    if ((w->rows == ET_ROWS_RING) != (c->stages > 0) || (c->stages && w->rows_depth != c->stages))
+    if ((w->rows == ET_ROWS_PIPELINE) != (c->stages > 0) ||
+        (c->stages && w->rows_depth != c->stages))
         return no(out_why, "rows do not come through a ring of so many chunks");
     if (w->rows == ET_ROWS_STAGED && w->rows_depth != 1)
         return no(out_why, "rows are staged a chunk at a time");

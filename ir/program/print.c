@@ -115,8 +115,8 @@ static void print_plan(struct out *o, et_plan_of which, const et_product_plan *w
             et_plan_word(ET_PLAN_WORD_PLAN, which), et_plan_word(ET_PLAN_WORD_ROWS, w->rows),
             w->rows_depth, et_plan_word(ET_PLAN_WORD_WEIGHTS, w->weights), w->depth,
             et_plan_word(ET_PLAN_WORD_DECODE, w->decode), w->chunk, w->lane_k, w->sets);
-    if (w->row_packed) fprintf(o->to, " spread %d", w->row_packed);
-    if (w->maybe_packed) fprintf(o->to, " either");
+    if (w->row_packed) fprintf(o->to, " row_packed %d", w->row_packed);
+    if (w->maybe_packed) fprintf(o->to, " maybe_packed");
     if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_EARLY, w->early));
     if (w->early == ET_EARLY_PIPELINE) fprintf(o->to, " %d", w->early_chunks);
     if (w->boxes) fprintf(o->to, " boxes");

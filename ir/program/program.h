@@ -149,12 +149,12 @@ typedef enum {
 
 /* How a CONTRACT step is multiplied (ir/product/product.h): decided by passes/product, obeyed by
  * codegen. The order of every sum follows from it. */
-typedef enum { ET_ROWS_STAGED, ET_ROWS_AHEAD, ET_ROWS_OWN, ET_ROWS_RING } et_rows_from;
+typedef enum { ET_ROWS_STAGED, ET_ROWS_AHEAD, ET_ROWS_OWN, ET_ROWS_PIPELINE } et_rows_from;
 typedef enum {
     ET_WEIGHTS_DIRECT,
     ET_WEIGHTS_STREAM,
     ET_WEIGHTS_STAGED,
-    ET_WEIGHTS_RING
+    ET_WEIGHTS_PIPELINE
 } et_weights_from;
 typedef enum {
     ET_DECODE_PLAIN,

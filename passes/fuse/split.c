@@ -217,7 +217,7 @@ static void cut(et_lowering *lo, int at, int parts) {
 
 void et_split_products(et_lowering *lo, const et_pass_options *opt) {
     et_program *p = lo->p;
-    if (et_is_without(opt->without, ET_FEATURE_PARTS)) return;
+    if (et_is_without(opt->without, ET_FEATURE_SPLIT_K)) return;
     for (int i = 0; i < p->nitems; i++) {
         if (p->items[i].kind != ET_P_GRID) continue;
         const et_group *gr = &p->groups[p->items[i].index];

@@ -177,7 +177,7 @@ static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
 }
 
 void et_relay_weights(et_lowering *lo, const et_pass_options *opt) {
-    if (et_is_without(opt->without, ET_FEATURE_TURNED) || opt->keep_order) return;
+    if (et_is_without(opt->without, ET_FEATURE_RELAID) || opt->keep_order) return;
     size_t n = (size_t)lo->g->nvals;
     et_turning *all = et_alloc(lo->g->arena, n * sizeof *all);
     et_turning **found = et_alloc(lo->g->arena, n * sizeof *found);

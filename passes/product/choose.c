@@ -118,7 +118,7 @@ static void spread(const et_product_cx *g, et_mainloop *c) {
 static void note(et_mainloop *c) {
     et_product_plan *w = &c->plan;
     w->made = true;
-    w->rows = c->stages       ? ET_ROWS_RING
+    w->rows = c->stages       ? ET_ROWS_PIPELINE
               : c->rows_own   ? ET_ROWS_OWN
               : c->rows_ahead ? ET_ROWS_AHEAD
                               : ET_ROWS_STAGED;
@@ -127,7 +127,7 @@ static void note(et_mainloop *c) {
                     : c->rows_ahead ? c->rows_ahead
                                     : 1;
     w->weights = c->streamed ? ET_WEIGHTS_STREAM
-                 : c->stages ? ET_WEIGHTS_RING
+                 : c->stages ? ET_WEIGHTS_PIPELINE
                  : c->direct ? ET_WEIGHTS_DIRECT
                              : ET_WEIGHTS_STAGED;
     if (c->fp8) w->decode = ET_DECODE_FP8;

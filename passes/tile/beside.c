@@ -72,7 +72,7 @@ static et_expr from_local(void *ctx, et_exprs *x, et_expr leaf) {
 
 et_expr et_tile_beside(et_tiler *t, const et_step *s) {
     struct beside b = {.t = t, .s = s};
-    if (!et_may_stream(t->opt) || et_is_without(t->opt->without, ET_FEATURE_BESIDE)) return s->a;
+    if (!et_may_stream(t->opt) || et_is_without(t->opt->without, ET_FEATURE_AUXILIARY)) return s->a;
     et_walk(t->x, s->a, note, &b);
     for (int i = 0; i < b.n; i++)
         copy(&b, i);

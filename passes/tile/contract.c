@@ -72,7 +72,7 @@ static bool always_many(const et_contract_tiler *c) {
 
 /* What is brought to a ring as it is, or is computed in flight of what lies as it is read. */
 static bool may_ring(const et_contract_tiler *c) {
-    return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_CHUNKS);
+    return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_PIPELINE);
 }
 
 static et_expr operand_of(et_contract_tiler *c, int p, bool left, et_expr at, et_expr k) {

@@ -271,7 +271,7 @@ bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_tr
 bool et_pass_tile(et_pipeline *pl) {
     et_tiler common = {.p = pl->p, .opt = pl->opt, .x = pl->p->g->exprs};
     if (!et_is_without(pl->opt->without, ET_FEATURE_POSITIONS)) et_tile_parts(&common);
-    if (!et_is_without(pl->opt->without, ET_FEATURE_PARTS)) et_tile_sums(&common);
+    if (!et_is_without(pl->opt->without, ET_FEATURE_SPLIT_K)) et_tile_sums(&common);
     et_tile_narrow(pl->p);
     if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
     et_tile_narrow_queries(pl->p);

@@ -56,8 +56,8 @@ output y : f32[N, 512] = x @ w.T
 X
 sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/; s/^event_us .*/event_us 200/; s/^hbm_gbs .*/hbm_gbs 100/' \
     "$src/passes/machines/mi300x.machine" > two.machine
-runs chunks many.etg --variants=1 --machine=./two.machine
-changes group many.etg --variants=1 --machine=H100
+runs pipeline many.etg --variants=1 --machine=./two.machine
+changes warpgroup many.etg --variants=1 --machine=H100
 cat > bulk.etg << 'X'
 model bulk
 dim N in 400..500
@@ -66,8 +66,8 @@ weight w : bf16[8192, 2048]
 h = bf16(softmax(x))
 output y : f32[N, 8192] = h @ w.T
 X
-changes bulk bulk.etg --variants=1 --machine=H100 --unstreamed
-changes slots "$src/tests/targets/slots.etg" --variants=1 --machine=H100
+changes boxes bulk.etg --variants=1 --machine=H100 --unstreamed
+changes stream_many "$src/tests/targets/slots.etg" --variants=1 --machine=H100
 cat > turned.etg << 'X'
 model turned
 input x : bf16[1, 512]
@@ -81,15 +81,15 @@ weight w : e4m3[1024, 1024]
 weight scale : f32[1024]
 output y : f32[1, 1024] = x @ bf16(w * reshape(scale, [1024, 1])).T
 X
-changes turned turned.etg --variants=1
-changes halves halves.etg --variants=1 --machine=H100
-changes spread halves.etg --variants=1 --machine=H100
-runs bare halves.etg --variants=1
+changes relaid turned.etg --variants=1
+changes f16 halves.etg --variants=1 --machine=H100
+changes row_packed halves.etg --variants=1 --machine=H100
+runs unscaled halves.etg --variants=1
 
 # What tests/passes/split.sh cuts.
 sed 's/^cus .*/cus 64/; s/^dies .*/dies 1/; s/^event_us .*/event_us 0.02/; s/^release_us .*/release_us 0.01/
     s/^acquire_us .*/acquire_us 0.01/; s/^latency_us .*/latency_us 0.02/' "$src/passes/machines/mi300x.machine" > free.machine
-runs parts "$src/tests/passes/split.etg" --variants=1 --machine=./free.machine
+runs split_k "$src/tests/passes/split.etg" --variants=1 --machine=./free.machine
 cat > router.etg << 'X'
 model router
 dim N in 1..1
@@ -122,7 +122,7 @@ output z : f32[N, 2048] = y
 X
 sed 's/^ahead_kb .*/ahead_kb 0/; s/^hbm_gbs .*/hbm_gbs 6000/' "$src/passes/machines/h100.machine" > calm.machine
 changes calm stream.etg --machine=./calm.machine
-for feature in stream ahead beside single once deep; do
+for feature in stream ahead auxiliary single once double_buffered; do
     changes $feature stream.etg --machine=H100
 done
 

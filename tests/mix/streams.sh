@@ -7,7 +7,7 @@
 grep -q '^ring ' mix.eti || die 'the program has no ring'
 [ "$(grep -c 'task @llama.*streamed' mix.eti)" -ge 4 ] || die "the decoder does not stream: $(grep task mix.eti)"
 ! grep -q 'task @mixer.*streamed' mix.eti || die "products of many rows stream: $(grep task mix.eti)"
-"$bin/etcc" mix.eti --target=sm_90 --machine=H200 --without=bulk -o mix.ptx # whose rings of rectangles have barriers of their own
+"$bin/etcc" mix.eti --target=sm_90 --machine=H200 --without=boxes -o mix.ptx # whose rings of rectangles have barriers of their own
 "$bin/etcc" mix.eti --target=sm_90 --machine=H200 --to=scheduled -o again.eti
 cmp mix.eti again.eti
 # Barriers: two for each slot, and the one that tells that a model begins.

@@ -50,21 +50,21 @@ try() { # MODEL.etg EDIT: its plans changed so
 for etg in plain.etg row.etg quantised.etg; do
     "$bin/etcc" "$etg" --variants=1 --to scheduled -o "${etg%.etg}.eti"
     grep -q '^ *plan rows ' "${etg%.etg}.eti" || die "$etg has no plan"
-    for rows in staged ahead own ring; do
+    for rows in staged ahead own pipeline; do
         for n in 1 2 4; do try "$etg" "s/rows [a-z]* [0-9]*/rows $rows $n/"; done
     done
-    for weights in direct stream staged ring; do
+    for weights in direct stream staged pipeline; do
         for n in 1 2; do try "$etg" "s/weights [a-z]* [0-9]*/weights $weights $n/"; done
     done
     for decode in plain computed pairs unscaled f16 fp8; do try "$etg" "s/decode [a-z0-9]*/decode $decode/"; done
     for n in 1 32 64 128 256 512 1024 1048576; do try "$etg" "s/chunk [0-9]*/chunk $n/"; done
     for n in 1 2 3 4 8 16; do try "$etg" "s/lane [0-9]*/lane $n/"; done
     for n in 1 2 3 4 64; do try "$etg" "s/sums [0-9]*/sums $n/"; done
-    for n in 2 4 16; do try "$etg" "s/ spread [0-9]*//; s/\$/ spread $n/"; done
+    for n in 2 4 16; do try "$etg" "s/ row_packed [0-9]*//; s/\$/ row_packed $n/"; done
     for early in none loads guess 'pipeline 0' 'pipeline 2'; do
         try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
     done
-    for word in either boxes deferred; do try "$etg" "s/\$/ $word/"; done
+    for word in maybe_packed boxes deferred; do try "$etg" "s/\$/ $word/"; done
     try "$etg" 's/ deferred//'
 done
 printf 'plans.sh: %d kernels right, %d plans refused\n' $made $refused

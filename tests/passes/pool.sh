@@ -100,5 +100,5 @@ weight g : bf16[2048]
 y = z + x @ w.T
 output n : f32[N, 2048] = rmsnorm(y, g, eps = 1e-5)
 ETG
-"$etcc" range.etg --machine=H100 --variants=1 --without=slots --to=tiled -o range.eti
+"$etcc" range.etg --machine=H100 --variants=1 --without=stream_many --to=tiled -o range.eti
 [ "$(tile range.eti y.w)" = 64x64 ] || die "a range of rows: $(grep '^func' range.eti)"

@@ -20,6 +20,6 @@ X
 }
 always=$(stores 512) some=$(stores 300)
 [ "$some" -eq $((2 * always)) ] || die "$target: $some stores where rows end within a tile, $always where they do not"
-alone=$(stores 300 --without=group) whole=$(stores 512 --without=group)
+alone=$(stores 300 --without=warpgroup) whole=$(stores 512 --without=warpgroup)
 [ "$alone" -eq "$whole" ] || die "$target: $alone stores where waves multiply for themselves, $whole of full tiles"
 echo "$target: $some stores, $always where tiles are full; $alone and $whole where each wave multiplies for itself"

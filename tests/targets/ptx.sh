@@ -134,7 +134,7 @@ output y = h @ v.T
 ETG
 ptx=early.ptx
 if [ "$target" = sm_90 ]; then
-    "$bin/etcc" early.etg --target="$target" --without=bulk -o $ptx
+    "$bin/etcc" early.etg --target="$target" --without=boxes -o $ptx
     lacks 'cp\.async\.bulk|tensormap'
     order=$(awk '/cp\.async\.cg/ { print "C" } /ld\.relaxed\.gpu\.global\.b32/ { print "P" } /membar|fence\.acquire/ { print "A" }
         /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')

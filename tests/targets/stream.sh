@@ -64,7 +64,7 @@ weight w : bf16[4096, 4096]
 output y : f32[N, 4096] = x @ w.T
 END
 compile deep.etg deep.ptx
-compile deep.etg shallow.ptx --without=deep
+compile deep.etg shallow.ptx --without=double_buffered
 awaited() { awk '/mma\.sync/ { exit } /mbarrier\.try_wait/ { n++ } END { print n + 0 }' "$1"; } # slots, before the first product
 [ "$(awaited deep.ptx)" -gt "$(awaited shallow.ptx)" ] || die 'a second chunk is not taken before the first is multiplied'
 # While half of the ring is full half as many lots of 4 KB are on their way, not of products of many rows.
@@ -174,7 +174,7 @@ compile codes.eti again.ptx
 cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
 grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
 # Of one row lanes load different pieces.
-compile codes.etg same.ptx --without=spread
+compile codes.etg same.ptx --without=row_packed
 pieces=$(grep -c 'ld\.shared\.v4' codes.ptx) same=$(grep -c 'ld\.shared\.v4' same.ptx)
 [ "$pieces" -lt "$same" ] || die "$pieces loads of 16 bytes from LDS, and $same where lanes load the same of a row"
 slot=$(sed -n 's/^ring [0-9]* of \([0-9]*\) .*/\1/p' codes.eti)
@@ -185,7 +185,7 @@ grep -qE 'cp\.async\.ca\.shared\.global .*, 8;' codes.ptx || die 'scales are not
 sed "/^    plan rows /d; s/^\(ring [0-9]* of\) $slot /\1 4096 /" codes.eti > tight.eti
 "$bin/etcc" tight.eti --machine=./free.machine -o tight.ptx
 sed 's/t : bf16\[1024, 4\]/t : bf16[4, 1024]/; s/gather(t\.T, \(.*\))\.T)\.T$/gather(t, \1).T).T/' codes.etg > across.etg
-compile across.etg across.ptx --without=turned
+compile across.etg across.ptx --without=relaid
 for some in tight across; do
     grep -q 'cp\.async\.cg' $some.ptx || die "$some: codes are not brought"
     grep -q 'ld\.global\.b16' $some.ptx || die "$some: scales are not loaded"

@@ -1,6 +1,6 @@
 /* What several k of codes share, as the scales of groups, brought through the weight stream with
  * the codes: who multiplies would wait for it, a chunk ahead at most, behind all that the stream
- * has in flight. In a slot it follows the codes, product by product, row by row, in the order of
+ * has in flight. In a stage it follows the codes, product by product, row by row, in the order of
  * memory. */
 #include "codegen/step/decode/decode.h"
 
@@ -15,7 +15,7 @@ static int dtype_bits(cg *g, et_expr load) {
 /* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
  * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
 
-val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val slot, int row,
+val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val stage, int row,
                        val k) {
     et_node_x x = *et_x(g->x, side->load);
     int bits = dtype_bits(g, side->load);
@@ -24,7 +24,7 @@ val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, va
                         : cg_muli(g, group, bits / 8);
     val at = cg_add(g, cg_muli(g, c->at.row_n[row], side->bytes), byte);
     LLVMTypeRef t = bits < 8 ? g->i8 : cg_storage(g, g->p->tensors[x.i].shape.dtype);
-    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, slot, at), side->at), "");
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, stage, at), side->at), "");
     LLVMSetAlignment(v, bits < 8 ? 1 : (unsigned)bits / 8);
     return v;
 }
@@ -67,10 +67,10 @@ static void begin(cg *g, const et_contract *c, const et_auxiliary *side, int fir
     *from = source(g, c, side, item_of(g, c, side, first));
 }
 
-static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *slot,
+static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *stage,
                   val *from) {
     val at = cg_muli(g, item_of(g, c, side, first), side->piece);
-    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, slot, at), side->at), *from, side->piece);
+    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), *from, side->piece);
 }
 
 static void move(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *by,
@@ -86,8 +86,8 @@ int cg_auxiliary_begin(cg *g, const et_contract *c, val *from) {
     return c->p.auxiliary ? c->p.auxiliary->copies : 0;
 }
 
-void cg_auxiliary_produce(cg *g, const et_contract *c, val slot, val *from) {
-    each(g, c, bring, slot, from);
+void cg_auxiliary_produce(cg *g, const et_contract *c, val stage, val *from) {
+    each(g, c, bring, stage, from);
 }
 
 void cg_auxiliary_move(cg *g, const et_contract *c, val chunks, val *from) {

@@ -44,8 +44,8 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
     return r->ring || r->side ? ET_FROM_RING : ET_FROM_MEMORY;
 }
 
-/* What comes through the weight stream of a row of product I, from SLOT. */
-static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val *out) {
+/* What comes through the weight stream of a row of product I, from STAGE. */
+static void take_row(cg *g, const et_contract *c, val stage, int i, int row, val *out) {
     const et_computed *d = c->p.computed;
     val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
@@ -53,9 +53,9 @@ static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val 
         if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
         if (r->side)
-            out[o] = cg_auxiliary_value(g, c, r->side, slot, row, k);
+            out[o] = cg_auxiliary_value(g, c, r->side, stage, row, k);
         else
-            out[o] = cg_contract_from_stage(g, c, slot, i, row, k, r->n * c->p.bits);
+            out[o] = cg_contract_from_stage(g, c, stage, i, row, k, r->n * c->p.bits);
     }
 }
 
@@ -70,18 +70,18 @@ static void load_row(cg *g, const et_contract *c, val chunk, int i, int row, val
 
 void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
     int rows = c->p.nsub * c->p.rows_n;
-    val *to = out, slot;
+    val *to = out, stage;
     for (int i = 0; i < c->p.s->nacc && which & ET_FROM_MEMORY; i++)
         for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
             load_row(g, c, chunk, i, row, to);
     if (!c->p.streamed || !(which & ET_FROM_RING)) return;
     cg_ring r = cg_ring_next(g, &g->consumer);
     cg_ring_consumer_wait(g, &r);
-    slot = cg_ring_stage(g, &r);
+    stage = cg_ring_stage(g, &r);
     to = out;
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
-            take_row(g, c, slot, i, row, to);
+            take_row(g, c, stage, i, row, to);
     cg_ring_consumer_release(g, &r);
 }
 

@@ -65,11 +65,11 @@ void cg_contract_store_fp8(cg *, val ptr, int n, int align, const val *v);
 
 /* ---- auxiliary.c: auxiliary operands in a stage of the stream ---- */
 /* The element of the k's about element K of the chunk, of the lane's row number ROW. */
-val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val slot, int row, val k);
+val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val stage, int row, val k);
 /* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
  * and on by so many CHUNKS, NULL: by one. */
 int cg_auxiliary_begin(cg *, const et_contract *, val *from);
-void cg_auxiliary_produce(cg *, const et_contract *, val slot, val *from);
+void cg_auxiliary_produce(cg *, const et_contract *, val stage, val *from);
 void cg_auxiliary_move(cg *, const et_contract *, val chunks, val *from);
 
 #endif

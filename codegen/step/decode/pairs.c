@@ -100,7 +100,7 @@ val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const et_raw *
     bool one = LLVMTypeOf(v[k]) == g->i32;
     int64_t more = s.more - g->family->pairs->excess(t);
     for (int w = 0; n < c->p.lane_k / 2; w++) {
-        g->family->pairs->take(g, t, one ? v[k] : cg_extract(g, v[k], w), out);
+        g->family->pairs->convert(g, t, one ? v[k] : cg_extract(g, v[k], w), out);
         for (int j = 0; j < 16 / et_dtype_bits(t); j++, n++) {
             val pair = product(&p, &s, more, g->family->pairs->power(t, j), out[j]);
             words[n] = LLVMBuildBitCast(g->b, pair, g->i32, "");

@@ -77,7 +77,7 @@ static val unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw *raw
     val words[8];
     int per = 32 / et_dtype_bits(code);
     for (int w = 0; w < c->p.lane_k / per; w++)
-        g->family->pairs->halves(g, code, word_of(g, all, w), words + (ptrdiff_t)per / 2 * w);
+        g->family->pairs->convert_f16(g, code, word_of(g, all, w), words + (ptrdiff_t)per / 2 * w);
     return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }
 
@@ -88,7 +88,7 @@ static val unit_unscaled(cg *g, const et_contract *c, int i, int u, const et_raw
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
     int per = 32 / et_dtype_bits(code), n = 0;
     for (int w = 0; w < c->p.lane_k / per; w++) {
-        g->family->unscaled->take(g, code, word_of(g, all, w), out);
+        g->family->unscaled->convert(g, code, word_of(g, all, w), out);
         for (int k = 0; k < per; k += 2)
             words[n++] = g->family->unscaled->pack(g, c->p.s->operand, out[k], out[k + 1]);
     }

@@ -43,11 +43,11 @@ int cg_contract_swap(const cg *g, const et_contract *c, int row) {
     return all;
 }
 
-val cg_contract_from_stage(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
+val cg_contract_from_stage(cg *g, const et_contract *c, val stage, int i, int n, val k, int bits) {
     int64_t ahead = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
     val of_lane = cg_addi(g, c->at.lane_n, ahead);
     val row = cg_addi(g, cg_add(g, c->at.n0, of_lane), (int64_t)i * c->p.s->tn);
-    val begin = cg_gep(g, slot, cg_muli(g, row, et_stream_row_bytes(&c->p)));
+    val begin = cg_gep(g, stage, cg_muli(g, row, et_stream_row_bytes(&c->p)));
     val at = c->p.bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->p.bits == 4 ? 1 : 2), "")
                            : cg_muli(g, k, c->p.bits / 8);
     at = LLVMBuildXor(g->b, at, cg_contract_swapped(g, c, of_lane), "");
@@ -59,14 +59,14 @@ val cg_contract_from_stage(cg *g, const et_contract *c, val slot, int i, int n, 
 void cg_contract_consume(cg *g, const et_contract *c, val *out) {
     cg_ring r = cg_ring_next(g, &g->consumer);
     cg_ring_consumer_wait(g, &r);
-    val slot = cg_ring_stage(g, &r), k0 = cg_add(g, c->at.kpart, c->at.lane_k0), words[16];
+    val stage = cg_ring_stage(g, &r), k0 = cg_add(g, c->at.kpart, c->at.lane_k0), words[16];
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.products; i++)
             for (int n = 0; n < c->p.nsub * c->p.rows_n; n++) {
                 int per = c->p.piece * c->p.size / 4, count = 0;
                 for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
                     val at = cg_addi(g, k0, (int64_t)u * c->p.unit_k + k);
-                    val v = cg_contract_from_stage(g, c, slot, i, n, at, 32 * per);
+                    val v = cg_contract_from_stage(g, c, stage, i, n, at, 32 * per);
                     for (int w = 0; w < per; w++)
                         words[count++] = cg_extract(g, v, w);
                 }

@@ -50,7 +50,7 @@ void cg_contract_consume(cg *, const et_contract *, val *out);
 /* Where ANY is 0 the tile has no chunks: the empty stage that stands for them. */
 void cg_contract_consume_none(cg *, val any);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
-val cg_contract_from_stage(cg *, const et_contract *, val slot, int i, int n, val k, int bits);
+val cg_contract_from_stage(cg *, const et_contract *, val stage, int i, int n, val k, int bits);
 /* By how many bytes, less than twice ET_STREAM_SWAP, the pieces of a row have changed places; of a
  * row that is known. */
 enum { ET_STREAM_SWAP = 64 };

@@ -22,16 +22,16 @@ void cg_chunks_phases_end(cg *g, val turns) {
     LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_box_phases(g)), 4);
 }
 
-void cg_chunk_await(cg *g, val slot, val turns) {
-    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, slot, ""), cg_i32(g, 1), "");
-    g->family->boxes->await(g, cg_box_barrier(g, slot), turn);
+void cg_chunk_await(cg *g, val stage, val turns) {
+    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, stage, ""), cg_i32(g, 1), "");
+    g->family->boxes->await(g, cg_box_barrier(g, stage), turn);
     cg_wave_meets(g);
 }
 
 /* Rows are the last to be asked for, where weights are before them. */
-static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
+static void copy_matrices(cg *g, const et_chunks *r, val chunk, val stage, int first, int last) {
     const et_contract *c = r->c;
-    val barrier = cg_box_barrier(g, slot);
+    val barrier = cg_box_barrier(g, stage);
     int64_t bytes = 0;
     for (int i = first; i <= last; i++)
         bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
@@ -39,7 +39,7 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int fi
     for (int part = 0; part < r->parts; part++)
         for (int i = first; i <= last; i++) {
             const et_chunk_operand *s = &r->side[i];
-            val at = cg_addi(g, cg_muli(g, slot, r->parts * s->bytes), s->at + part * s->bytes);
+            val at = cg_addi(g, cg_muli(g, stage, r->parts * s->bytes), s->at + part * s->bytes);
             val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
             val column = cg_add(g, s->column, cg_muli(g, chunk, c->p.kc));
             column = cg_addi(g, column, (int64_t)part * r->wide / c->p.size);
@@ -68,11 +68,11 @@ void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int
     end_one(g, &one);
 }
 
-void cg_chunks_refill(cg *g, const et_chunks *r, val chunk, val slot) {
+void cg_chunks_refill(cg *g, const et_chunks *r, val chunk, val stage) {
     cg_if some, one;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->now.nchunks));
     begin_one(g, &one);
-    copy_matrices(g, r, chunk, slot, 0, r->nsides - 1);
+    copy_matrices(g, r, chunk, stage, 0, r->nsides - 1);
     end_one(g, &one);
     cg_if_end(g, &some);
 }

@@ -11,20 +11,20 @@
 
 /* ---- the loop ---- */
 
-val cg_chunks_next(cg *g, const et_chunks *r, val slot) {
-    val next = cg_addi(g, slot, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->p.stages));
+val cg_chunks_next(cg *g, const et_chunks *r, val stage) {
+    val next = cg_addi(g, stage, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->p.stages));
     return cg_select(g, round, cg_i32(g, 0), next);
 }
 
-val cg_chunks_back(cg *g, const et_chunks *r, val slot, int n) {
-    val back = cg_addi(g, slot, -n), under = cg_icmp(g, LLVMIntSLT, back, cg_i32(g, 0));
+val cg_chunks_back(cg *g, const et_chunks *r, val stage, int n) {
+    val back = cg_addi(g, stage, -n), under = cg_icmp(g, LLVMIntSLT, back, cg_i32(g, 0));
     return cg_select(g, under, cg_addi(g, back, r->c->p.stages), back);
 }
 
-void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
+void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val stage, int last) {
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->now.nchunks));
-    cg_chunk_copy(g, r, chunk, slot, 0, last);
+    cg_chunk_copy(g, r, chunk, stage, 0, last);
     cg_if_end(g, &some);
     g->family->copy_group(g);
 }
@@ -54,15 +54,15 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     cg_for f;
     val chunk =
         cg_for_begin(g, &f, cg_i32(g, 0), c->now.nchunks, cg_i32(g, 1), true, n + 1, carried);
-    val slot = carried[n], next = cg_chunks_next(g, r, slot);
+    val stage = carried[n], next = cg_chunks_next(g, r, stage);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     if (r->async)
         cg_chunks_copy(g, r, cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)),
-                       cg_chunks_back(g, r, slot, 1), r->nsides - 1);
+                       cg_chunks_back(g, r, stage, 1), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
-    cg_chunk_multiply(g, r, slot, carried);
+    cg_chunk_multiply(g, r, stage, carried);
     cg_chunk_store(g, r, next);
     carried[n] = next;
     cg_for_end(g, &f, carried);
@@ -71,7 +71,7 @@ static void turn(cg *g, et_chunks *r, val *acc) {
 
 /* ---- the loop, with what is in flight in registers ---- */
 
-enum { SLOTS = 2, MOST_SETS = 4 };
+enum { STAGES = 2, MOST_SETS = 4 };
 
 /* Where all operands are tensors that pass through registers, so many chunks are in flight at
  * once as the target has loads for, each in a set of registers. 0: they are not, or nobody knows
@@ -102,12 +102,12 @@ static int load_set(cg *g, const et_chunks *r, val chunk, val *set) {
     return n;
 }
 
-static void store_set(cg *g, et_chunks *r, int slot, const val *set) {
+static void store_set(cg *g, et_chunks *r, int stage, const val *set) {
     for (int i = 0; i < r->nsides; i++)
         for (int j = 0; j < r->side[i].n; j++)
             for (int part = 0; part < r->parts; part++)
                 r->side[i].bits[j][part] = *set++;
-    cg_chunk_store(g, r, cg_i32(g, slot));
+    cg_chunk_store(g, r, cg_i32(g, stage));
 }
 
 /* What goes from chunk to chunk. */
@@ -129,16 +129,16 @@ static bool is_alone(const cg *g) {
 }
 
 /* CHUNK, whose number is I but for a multiple of the sets, is multiplied: its first unit has been
- * read. The next one goes to the other slot, and its registers to the one that is as many chunks
+ * read. The next one goes to the other stage, and its registers to the one that is as many chunks
  * after it as there are sets. While a unit is multiplied the next one is read, be that of the next
  * chunk. */
 static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) {
     const et_contract *c = r->c;
     val *set = set_of(t, i + 1), *of = t->v + t->sums + (ptrdiff_t)t->nsets * t->n;
     if (!t->of) {
-        store_set(g, r, (i + 1) % SLOTS, set);
+        store_set(g, r, (i + 1) % STAGES, set);
         load_set(g, r, cg_addi(g, chunk, 1 + t->nsets), set);
-        cg_chunk_multiply(g, r, cg_i32(g, i % SLOTS), t->v);
+        cg_chunk_multiply(g, r, cg_i32(g, i % STAGES), t->v);
         cg_barrier(g); /* the next chunk is there, and this one has been multiplied */
         return;
     }
@@ -146,15 +146,15 @@ static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) 
         et_mix mix = {.products = t->sums, .reads = t->of * c->p.lane_k / c->p.piece};
         bool last = u == c->p.units;
         val next[ET_UNIT_VALUES];
-        if (!last) cg_chunk_unit(g, r, cg_i32(g, i % SLOTS), u, next);
+        if (!last) cg_chunk_unit(g, r, cg_i32(g, i % STAGES), u, next);
         if (u == 1) {
-            store_set(g, r, (i + 1) % SLOTS, set);
+            store_set(g, r, (i + 1) % STAGES, set);
             load_set(g, r, cg_addi(g, chunk, 1 + t->nsets), set);
             mix.writes = mix.loads = t->n;
         }
         if (last) {
             cg_barrier(g); /* the next chunk is there, and this one has been read */
-            cg_chunk_unit(g, r, cg_i32(g, (i + 1) % SLOTS), 0, next);
+            cg_chunk_unit(g, r, cg_i32(g, (i + 1) % STAGES), 0, next);
         }
         cg_chunk_multiply_unit(g, c, of, t->v);
         g->family->mix(g, c->p.fr, c->p.lane_k, &mix);
@@ -168,7 +168,7 @@ static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) 
 static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
     const et_contract *c = r->c;
     struct turning *t = et_alloc(g->arena, sizeof *t);
-    int by = nsets < SLOTS ? SLOTS : nsets;
+    int by = nsets < STAGES ? STAGES : nsets;
     int64_t whole = c->p.chunks / by * by;
     *t = (struct turning){.sums = et_mainloop_sums(&c->p),
                           .nsets = nsets,

@@ -51,11 +51,11 @@ void cg_chunks_begin(cg *, et_chunks *);
 bool cg_chunk_once(cg *, et_expr); /* is it read by tiles that run at the same time alone? */
 /* Where an operand that is copied begins, for a work-item's piece number J. */
 val cg_chunk_first(cg *, const et_chunks *, const et_chunk_operand *, int j);
-/* CHUNK, of the operands FIRST to LAST that are copied, into SLOT. */
-void cg_chunk_copy(cg *, const et_chunks *, val chunk, val slot, int first, int last);
-/* CHUNK, of the others, into registers of theirs; and from there into SLOT. */
+/* CHUNK, of the operands FIRST to LAST that are copied, into STAGE. */
+void cg_chunk_copy(cg *, const et_chunks *, val chunk, val stage, int first, int last);
+/* CHUNK, of the others, into registers of theirs; and from there into STAGE. */
 void cg_chunk_load(cg *, et_chunks *, val chunk);
-void cg_chunk_store(cg *, const et_chunks *, val slot);
+void cg_chunk_store(cg *, const et_chunks *, val stage);
 /* A piece of CHUNK, if ANY: there is a chunk of that number. */
 val cg_chunk_held(cg *, const et_chunks *, const et_chunk_operand *, int j, val chunk, int part,
                   val any);
@@ -65,28 +65,28 @@ void cg_chunks_begin_box(cg *, et_chunks *, et_chunk_operand *);
 /* Chunks FROM to END, those that the ring begins with, of operands FIRST to LAST, those on the left
  * after the others. What was in the ring has been read. */
 void cg_chunks_fill(cg *, const et_chunks *, int from, int end, int first, int last);
-void cg_chunks_refill(cg *, const et_chunks *, val chunk, val slot); /* if there is one */
-/* A bit for each slot, which changes with each chunk that has come there: as the tile before has
+void cg_chunks_refill(cg *, const et_chunks *, val chunk, val stage); /* if there is one */
+/* A bit for each stage, which changes with each chunk that has come there: as the tile before has
  * left them, by all before the first barrier of the loop; and as this one leaves them, by all after
  * its last. */
 val cg_chunks_phases(cg *);
 void cg_chunks_phases_end(cg *, val turns);
-void cg_chunk_await(cg *, val slot, val turns); /* until the chunk in SLOT is there */
+void cg_chunk_await(cg *, val stage, val turns); /* until the chunk in STAGE is there */
 
 /* ---- pipeline.c, warpgroup.c ---- */
-val cg_chunks_next(cg *, const et_chunks *, val slot);
-val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
+val cg_chunks_next(cg *, const et_chunks *, val stage);
+val cg_chunks_back(cg *, const et_chunks *, val stage, int n);
 /* CHUNK, of operands up to LAST, if there is one of that number. */
-void cg_chunks_copy(cg *, const et_chunks *, val chunk, val slot, int last);
+void cg_chunks_copy(cg *, const et_chunks *, val chunk, val stage, int last);
 void cg_chunks_warpgroup(cg *, et_chunks *, val *acc); /* all chunks, by waves together */
 
 /* ---- out of it, by each wave for itself ---- */
 /* What a wave reads of a chunk's unit U, one after the other in OUT: the fragments of a, then those
  * of each b. How many that are. */
-void cg_chunk_unit(cg *, const et_chunks *, val slot, int u, val *out);
+void cg_chunk_unit(cg *, const et_chunks *, val stage, int u, val *out);
 int cg_chunk_unit_values(const et_contract *);
 /* OF, such a unit, multiplied; and all units of a chunk. */
 void cg_chunk_multiply_unit(cg *, const et_contract *, const val *of, val *acc);
-void cg_chunk_multiply(cg *, const et_chunks *, val slot, val *acc);
+void cg_chunk_multiply(cg *, const et_chunks *, val stage, val *acc);
 
 #endif

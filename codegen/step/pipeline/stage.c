@@ -88,8 +88,8 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
             begin_side(g, r, &r->side[i]);
 }
 
-static val slot_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val slot) {
-    return cg_muli(g, slot, r->parts * s->bytes);
+static val stage_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val stage) {
+    return cg_muli(g, stage, r->parts * s->bytes);
 }
 
 static val ring_ptr(cg *g, const et_chunk_operand *s, int j, val at, int part) {
@@ -129,14 +129,14 @@ static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
     return cg_muli(g, left, c->p.size);
 }
 
-void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
+void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val stage, int first, int last) {
     for (int part = 0; part < r->parts; part++) {
         val bytes = piece_bytes(g, r, chunk, part);
         for (int i = first; i <= last; i++) {
             const et_chunk_operand *s = &r->side[i];
             void (*copy)(cg *, val, val, val) =
                 s->once ? g->family->stream->copy_some : g->family->copy;
-            val at = slot_at(g, r, s, slot);
+            val at = stage_at(g, r, s, stage);
             if (s->once) at = g->family->stream->own(g, at);
             for (int j = 0; j < s->n && s->async; j++) {
                 val to = ring_ptr(g, s, j, at, part);
@@ -191,12 +191,12 @@ void cg_chunk_load(cg *g, et_chunks *r, val chunk) {
     }
 }
 
-void cg_chunk_store(cg *g, const et_chunks *r, val slot) {
+void cg_chunk_store(cg *g, const et_chunks *r, val stage) {
     for (int i = 0; i < r->nsides; i++) {
         const et_chunk_operand *s = &r->side[i];
         for (int j = 0; j < s->n && !s->async; j++)
             for (int part = 0; part < r->parts; part++) {
-                val to = ring_ptr(g, s, j, slot_at(g, r, s, slot), part);
+                val to = ring_ptr(g, s, j, stage_at(g, r, s, stage), part);
                 LLVMSetAlignment(LLVMBuildStore(g->b, s->bits[j][part], to), PIECE);
             }
     }
@@ -287,12 +287,12 @@ static void fragments(cg *g, const et_contract *c, const struct staged *o, val r
         out[i] = fragment(g, c, o, row16, i, u);
 }
 
-void cg_chunk_unit(cg *g, const et_chunks *r, val slot, int u, val *out) {
+void cg_chunk_unit(cg *g, const et_chunks *r, val stage, int u, val *out) {
     const et_contract *c = r->c;
     const int64_t a = r->side[0].bytes, b = r->side[1].bytes;
-    struct staged m = {c->p.s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->at.lane_m,
+    struct staged m = {c->p.s->stage_a,     a,   cg_muli(g, stage, r->parts * a), c->at.lane_m,
                        &c->p.fr->layout->m, true};
-    struct staged n = {c->p.s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->at.lane_n,
+    struct staged n = {c->p.s->stage_b,     b,    cg_muli(g, stage, r->parts * b), c->at.lane_n,
                        &c->p.fr->layout->n, false};
     for (int ms = 0; ms < c->p.msub; ms++, out += c->p.rows_m)
         fragments(g, c, &m, cg_addi(g, c->at.m0, (int64_t)c->p.next_m * ms), u, out);
@@ -317,10 +317,10 @@ void cg_chunk_multiply_unit(cg *g, const et_contract *c, const val *of, val *acc
             }
 }
 
-void cg_chunk_multiply(cg *g, const et_chunks *r, val slot, val *acc) {
+void cg_chunk_multiply(cg *g, const et_chunks *r, val stage, val *acc) {
     val of[ET_UNIT_VALUES];
     for (int u = 0; u < r->c->p.units; u++) {
-        cg_chunk_unit(g, r, slot, u, of);
+        cg_chunk_unit(g, r, stage, u, of);
         cg_chunk_multiply_unit(g, r->c, of, acc);
     }
 }

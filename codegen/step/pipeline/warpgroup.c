@@ -7,10 +7,10 @@ enum { EIGHT = 8 };
 
 /* ---- out of it, by several waves ---- */
 
-/* Where the first part of a chunk in SLOT begins. */
-static val chunk_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val slot) {
+/* Where the first part of a chunk in STAGE begins. */
+static val chunk_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val stage) {
     val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
-    return cg_gep(g, base, cg_muli(g, slot, r->parts * s->bytes));
+    return cg_gep(g, base, cg_muli(g, stage, r->parts * s->bytes));
 }
 
 /* ROW of an operand whose chunk is at BASE, at the k's of step J of these waves: each part has
@@ -55,31 +55,31 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
 
 /* What goes from chunk to chunk. */
 struct turning {
-    int sums; /* f32's of a lane, in V, with a slot of the chunks' ring and, behind it, one of
+    int sums; /* f32's of a lane, in V, with a stage of the chunks' ring and, behind it, one of
                  weights or what cg_chunks_phases gives */
     val v[ET_MAX_SUMS * EIGHT + 2];
 };
 
 /* While they multiply a chunk the next is stored, and the one that they had before is waited for
- * last. WEIGHTS: where those of CHUNK are, which have come, or NULL: in the same slot. */
+ * last. WEIGHTS: where those of CHUNK are, which have come, or NULL: in the same stage. */
 static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t) {
-    val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
+    val stage = t->v[t->sums], next = cg_chunks_next(g, r, stage);
     val last = cg_addi(g, r->c->now.nchunks, -1);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     if (!r->bulk) g->family->warpgroup->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
-    val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, slot, 2);
+    val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, stage, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
     if (r->bulk) {
-        val *turns = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), slot, "");
+        val *turns = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), stage, "");
         cg_chunks_refill(g, r, later, to);
-        cg_chunk_await(g, slot, *turns);
+        cg_chunk_await(g, stage, *turns);
         *turns = LLVMBuildXor(g->b, *turns, one, "");
     }
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
-    val rows = chunk_at(g, r, &r->side[0], slot);
-    multiply_group(g, r, rows, weights ? weights : chunk_at(g, r, &r->side[1], slot), t->v);
+    val rows = chunk_at(g, r, &r->side[0], stage);
+    multiply_group(g, r, rows, weights ? weights : chunk_at(g, r, &r->side[1], stage), t->v);
     cg_chunk_store(g, r, next);
     g->family->warpgroup->over(g, 1, 0, NULL);
     t->v[t->sums] = next;
@@ -94,21 +94,21 @@ static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
     cg_for_end(g, &f, t->v);
 }
 
-/* The same, of weights that come through the weight stream, several chunks in a slot of that. It
- * is free when the first chunk of the next one is being multiplied. (With a slot's chunks one after
- * the other in one loop ptxas (13.0) has no uniform registers left for what the products of all of
- * them read, nor for any others of the kernel.) */
-static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
+/* The same, of weights that come through the weight stream, several chunks in a stage of that. It
+ * is free when the first chunk of the next one is being multiplied. (With a stage's chunks one
+ * after the other in one loop ptxas (13.0) has no uniform registers left for what the products of
+ * all of them read, nor for any others of the kernel.) */
+static void turn_stages(cg *g, et_chunks *r, struct turning *t) {
     const et_contract *c = r->c;
     int each = c->p.stage_k / c->p.kc, n = t->sums + 1;
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->p.k / c->p.stage_k);
-    cg_for f, of_slot;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), stages = cg_i32(g, c->p.k / c->p.stage_k);
+    cg_for f, of_stage;
     cg_if second;
-    val at = cg_for_begin(g, &f, zero, slots, one, true, n + 1, t->v);
+    val at = cg_for_begin(g, &f, zero, stages, one, true, n + 1, t->v);
     cg_ring now = cg_ring_next(g, &g->consumer), before = {t->v[n], NULL};
     val weights = cg_ring_stage(g, &now), i = zero;
     cg_ring_consumer_wait(g, &now);
-    if (each > 1) i = cg_for_begin(g, &of_slot, zero, cg_i32(g, each), one, true, n, t->v);
+    if (each > 1) i = cg_for_begin(g, &of_stage, zero, cg_i32(g, each), one, true, n, t->v);
     val part = cg_gep(g, weights, cg_muli(g, i, r->parts * r->side[1].bytes));
     turn(g, r, cg_add(g, cg_muli(g, at, each), i), part, t);
     val is =
@@ -116,8 +116,8 @@ static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
     cg_if_begin(g, &second, is);
     cg_ring_consumer_release(g, &before);
     cg_if_end(g, &second);
-    if (each > 1) cg_for_end(g, &of_slot, t->v);
-    t->v[n] = now.slot;
+    if (each > 1) cg_for_end(g, &of_stage, t->v);
+    t->v[n] = now.stage;
     cg_for_end(g, &f, t->v);
 }
 
@@ -128,7 +128,7 @@ void cg_chunks_warpgroup(cg *g, et_chunks *r, val *acc) {
         t->v[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
     t->v[n] = t->v[n + 1] = cg_i32(g, 0);
     if (r->c->p.stage_k)
-        turn_slots(g, r, t);
+        turn_stages(g, r, t);
     else
         turn_chunks(g, r, t);
     g->family->warpgroup->over(g, 0, n, t->v);

@@ -15,18 +15,17 @@ enum {
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
 
-/* Slots that the tile's k is in. */
-static int slots_of(const et_contract *c) {
+/* Stages that the tile's k is in. */
+static int stages_of(const et_contract *c) {
     return (int)(c->p.stage_k ? c->p.k / c->p.stage_k : c->p.chunks);
 }
 
-/* ---- chunks that are asked for before there is a slot for them ----
+/* ---- chunks that are prefetched before there is a stage for them ----
  *
- * A lane copies 16 bytes of a line to where nobody reads them, and the cache that all CUs share
- * takes in the whole of it. So memory is read on while all slots are full, which is when tasks wait
- * for each other, and the ring is filled from that cache, at twice the rate, when they do not.
- * Copies by the engine that asks for blocks (cp.async.bulk.prefetch) and `prefetch` are dropped
- * when many are in flight; these are not. */
+ * A lane copies 16 bytes of a line to where nobody reads them, and the L2 takes in the whole line.
+ * So memory is read on while all stages are full, which is when tasks wait for each other, and
+ * stages are filled from the L2, at twice the rate, when they do not. `cp.async.bulk.prefetch` and
+ * `prefetch` are dropped when many are in flight; these copies are not. */
 
 enum { FLIGHT = 2 /* copies in flight, each of a line a lane */ };
 
@@ -38,7 +37,7 @@ static bool can_prefetch(cg *g, const et_contract *c, int lines, int per) {
 }
 
 static void ask(cg *g, val to, val from) {
-    g->family->stream->ask(g, to, from);
+    g->family->stream->prefetch(g, to, from);
     g->family->copy_group(g);
     g->family->copied(g, FLIGHT - 1);
 }
@@ -104,7 +103,7 @@ static void prefetch_packed(cg *g, const et_contract *c, const cg_producer *by, 
     cg_wave_meets(g);
 }
 
-/* ---- brought ---- */
+/* ---- copies ---- */
 
 /* Where the lane's first piece of b[I] is in memory: PIECE of ROW, of so many BYTES. */
 static val source(cg *g, const et_contract *c, int i, val row, val piece, int bytes) {
@@ -118,11 +117,11 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, piece, bytes), g->i64, ""));
 }
 
-/* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
- * of bytes in flight have been asked for when the next one is asked for. So they flow without a
- * gap, and what the workgroup's other waves ask of memory, which comes behind them, is not kept
- * long. While half of the ring is full there is no hurry, and as many are as the ring says for a
- * calm; not of products of more than a few rows, with which tasks take as long as their weights. */
+/* Copies are waited for in LOTs: when one is asked for, those before it are in flight, up to the
+ * bytes that the stream may have in flight. So they flow without a gap, and loads of the
+ * workgroup's other waves, which queue behind them, are not held up long. While half of the stages
+ * are full there is no hurry, and fewer are in flight (`calm`); not with products of more than a
+ * few rows, whose tasks take as long as their weights. */
 struct lots {
     int copies, most; /* of a lot; lots in flight beside the one that is asked for */
     int calm;         /* the same while the ring is not LOW */
@@ -161,12 +160,12 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, val row
     int wave = g->t->wave, pieces = et_stream_row_bytes(&c->p) / PIECE;
     int per = et_stream_rows_at_once(cg_cx(g), pieces);
     struct lots lots = lots_of(g, c);
-    cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
-    val slot = cg_ring_stage(g, &mine);
+    cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
+    val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * ET_STREAM_SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
-    cg_auxiliary_produce(g, c, slot, from + s->nacc);
+    cg_auxiliary_produce(g, c, stage, from + s->nacc);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
@@ -176,7 +175,7 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, val row
             val *at = &to[swap / PIECE];
             if (!*at) {
                 val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
-                *at = cg_gep(g, slot, cg_add(g, own, turned));
+                *at = cg_gep(g, stage, cg_add(g, own, turned));
             }
             for (int u = 0; u < pieces; u += wave) {
                 g->family->stream->copy(
@@ -196,13 +195,13 @@ static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row
     const et_step *s = c->p.s;
     int lines = et_stream_row_bytes(&c->p) / LINE, rows = s->nacc * s->tn;
     struct lots lots = lots_of(g, c);
-    cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
-    val slot = cg_ring_stage(g, &mine), to[2];
+    cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
+    val stage = cg_ring_stage(g, &mine), to[2];
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < 2; i++) {
         val turned = LLVMBuildXor(g->b, unit, cg_addi(g, row, (int64_t)i * ROWS), "");
         to[i] = cg_add(g, cg_muli(g, row, LINE), cg_muli(g, turned, PIECE));
-        to[i] = cg_gep(g, slot, to[i]);
+        to[i] = cg_gep(g, stage, to[i]);
     }
     for (int i = 0; i < s->nacc; i++)
         for (int n = 0; n < s->tn; n += ROWS) {
@@ -233,7 +232,7 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, val
 
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by, val row, val unit,
                            val *from) {
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, slots_of(c)), at[MOST_FROM];
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
     int n = c->p.s->nacc, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
     cg_for f;
     if (!c->p.zeros) {
@@ -261,7 +260,7 @@ static void produce_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, 
     int wave = g->t->wave, all = et_stream_packed_bytes(&c->p),
         runs = et_stream_stage_bytes(&c->p) / all;
     struct lots lots = lots_of(g, c);
-    val slot = cg_ring_stage(g, r), own = cg_muli(g, g->lane, PIECE);
+    val stage = cg_ring_stage(g, r), own = cg_muli(g, g->lane, PIECE);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < runs; i++)
         for (int at = 0; at < all; at += wave * PIECE) {
@@ -270,7 +269,7 @@ static void produce_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, 
                 by = cg_call(g, "llvm.umin", 1, &g->i32, 2,
                              (val[]){own, cg_i32(g, all - at - PIECE)});
             val more = LLVMBuildZExt(g->b, by, g->i64, "");
-            g->family->stream->copy(g, cg_gepi(g, cg_gep(g, slot, by), (int64_t)i * all + at),
+            g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, by), (int64_t)i * all + at),
                                     cg_gepi(g, cg_gep(g, from[i], more), at), PIECE);
             asked(g, &lots);
         }

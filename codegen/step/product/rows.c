@@ -174,7 +174,7 @@ static const struct et_rows ways[] = {
     [ET_ROWS_OWN] = {.begin = cg_rows_own_begin,
                      .fragments = cg_rows_own_fragments,
                      .next = cg_rows_own_next},
-    [ET_ROWS_RING] = {.begin = NULL},
+    [ET_ROWS_PIPELINE] = {.begin = NULL},
 };
 
 const struct et_rows *cg_rows_of(const et_mainloop *p) {

@@ -91,4 +91,4 @@ static val pick(cg *g, val v, val lane) {
     return LLVMBuildBitCast(g->b, v, g->f32, "");
 }
 
-const et_unscaled_family amdgpu_bare = {.take = take, .less = less, .pack = pack, .pick = pick};
+const et_unscaled_family amdgpu_bare = {.convert = take, .less = less, .pack = pack, .pick = pick};

@@ -77,5 +77,9 @@ static val most(cg *g, val word) {
     return cg_call(g, "llvm.nvvm.redux.sync.umax", 0, NULL, 2, (val[]){word, cg_i32(g, -1)});
 }
 
-const et_pairs_family nvptx_pairs = {
-    .power = power, .excess = excess, .take = take, .halves = halves, .above = above, .most = most};
+const et_pairs_family nvptx_pairs = {.power = power,
+                                     .excess = excess,
+                                     .convert = take,
+                                     .convert_f16 = halves,
+                                     .above = above,
+                                     .most = most};
