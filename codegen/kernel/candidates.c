@@ -202,23 +202,13 @@ static val may_be_ready(cg *g, const struct cell *c, int var, val active, block 
 
 /* Ask those that may be ready, each alone: VAR is FROM and the number of its lane. */
 static void ask_each(cg *g, const struct cell *c, int var, val from, val mask) {
-    block before = cg_here(g), head = cg_block(g, "cell"), body = cg_block(g, "try"),
-          done = cg_block(g, "tried");
-    cg_br(g, head);
-    cg_at(g, head);
-    val left = LLVMBuildPhi(g->b, LLVMTypeOf(mask), "");
-    cg_cond(g, cg_none(g, left), done, body);
-    cg_at(g, body);
+    cg_lanes l;
+    val lane = cg_lanes_begin(g, &l, mask);
     int inner = cg_scope(g);
-    cg_bind(g, var, cg_add(g, from, cg_first_lane(g, left)), false);
+    cg_bind(g, var, cg_add(g, from, lane), false);
     one_cell(g, c);
     cg_scope_end(g, inner);
-    val rest = LLVMBuildAnd(g->b, left, cg_addi(g, left, -1), "");
-    block latch = cg_here(g);
-    cg_br(g, head);
-    LLVMAddIncoming(left, (val[]){mask, rest}, (block[]){before, latch}, 2);
-    LLVMMoveBasicBlockAfter(done, latch);
-    cg_at(g, done);
+    cg_lanes_end(g, &l);
 }
 
 /* The cells where VAR is FIRST .. LAST and everything else is bound. */

@@ -151,10 +151,5 @@ void cg_kernel(cg *g) {
         visit_ways(g);
         cg_br(g, g->exit);
     }
-    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, g->failed);
-    cg_failed(g);
-    LLVMMoveBasicBlockAfter(g->exit, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, g->exit);
-    LLVMBuildRetVoid(g->b);
+    cg_kernel_ends(g);
 }

@@ -39,7 +39,7 @@ void cg_waits(cg *, int grid, val tile);
 /* The producer waits for what decides where the weights of GRID are, once for all its tiles; at
  * QUIT where consumers have given up. */
 void cg_awaits(cg *, int grid, block quit);
-void cg_failed(cg *);
+void cg_kernel_ends(cg *);     /* the blocks of failure and exit, behind all others */
 void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
 

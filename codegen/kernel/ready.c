@@ -240,6 +240,29 @@ static bool looks_further(cg *g, int event, bool begun) {
     return false;
 }
 
+val cg_lanes_begin(cg *g, cg_lanes *l, val mask) {
+    block before = cg_here(g), body;
+    l->head = cg_block(g, "lane");
+    body = cg_block(g, "for_lane");
+    l->done = cg_block(g, "no_lane");
+    cg_br(g, l->head);
+    cg_at(g, l->head);
+    l->left = LLVMBuildPhi(g->b, LLVMTypeOf(mask), "");
+    LLVMAddIncoming(l->left, &mask, &before, 1);
+    cg_cond(g, cg_none(g, l->left), l->done, body);
+    cg_at(g, body);
+    return cg_first_lane(g, l->left);
+}
+
+void cg_lanes_end(cg *g, cg_lanes *l) {
+    val rest = LLVMBuildAnd(g->b, l->left, cg_addi(g, l->left, -1), "");
+    block latch = cg_here(g);
+    cg_br(g, l->head);
+    LLVMAddIncoming(l->left, &rest, &latch, 1);
+    LLVMMoveBasicBlockAfter(l->done, latch);
+    cg_at(g, l->done);
+}
+
 static void wake(cg *g, int event, bool begun, const val *index) {
     if (looks_further(g, event, begun)) {
         cg_wave_meets(g);
@@ -274,15 +297,9 @@ void cg_arrived(cg *g, int event, bool begun, const val *index, val old) {
 
 void cg_wake_lanes(cg *g, int event, val pred, val word) {
     const et_event *e = &g->p->events[event];
-    block before = cg_here(g), head = cg_block(g, "woken"), body = cg_block(g, "wake"),
-          done = cg_block(g, "all_woken");
-    val mask = cg_ballot(g, pred), index[ET_MAX_RANK];
-    cg_br(g, head);
-    cg_at(g, head);
-    val left = LLVMBuildPhi(g->b, LLVMTypeOf(mask), "");
-    cg_cond(g, cg_none(g, left), done, body);
-    cg_at(g, body);
-    val at = g->family->read_lane(g, word, cg_first_lane(g, left));
+    cg_lanes l;
+    val lane = cg_lanes_begin(g, &l, cg_ballot(g, pred)), index[ET_MAX_RANK];
+    val at = g->family->read_lane(g, word, lane);
     int64_t stride[ET_MAX_RANK];
     cg_strides(g, e, stride);
     for (int d = 0; d < e->rank; d++) {
@@ -291,12 +308,7 @@ void cg_wake_lanes(cg *g, int event, val pred, val word) {
         at = LLVMBuildURem(g->b, at, by, "");
     }
     wake(g, event, false, index);
-    val rest = LLVMBuildAnd(g->b, left, cg_addi(g, left, -1), "");
-    block latch = cg_here(g);
-    cg_br(g, head);
-    LLVMAddIncoming(left, (val[]){mask, rest}, (block[]){before, latch}, 2);
-    LLVMMoveBasicBlockAfter(done, latch);
-    cg_at(g, done);
+    cg_lanes_end(g, &l);
 }
 
 /* ---- what is ready when the launch starts ---- */

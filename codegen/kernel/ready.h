@@ -25,6 +25,13 @@ struct cell {
 };
 
 /* ---- ready.c ---- */
+/* A loop over the lanes whose bits are set in MASK, an integer: uniform, the first one first. */
+typedef struct {
+    block head, done;
+    val left;
+} cg_lanes;
+val cg_lanes_begin(cg *, cg_lanes *, val mask);
+void cg_lanes_end(cg *, cg_lanes *);
 void cg_put_cell(cg *, const struct cell *); /* queue its tasks */
 /* The same of the cells in the lanes, those that are READY and nobody has claimed. */
 void cg_put_cells(cg *, const struct cell *, val ready);

@@ -113,12 +113,7 @@ static void emit_kernel(cg *g, et_kernel *k, bool first) {
     bind_loops(g, gr->loop, depth_of(g->p, gr));
     cg_own_tiles(g, k->grid);
     cg_br(g, g->exit);
-    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, g->failed);
-    cg_failed(g);
-    LLVMMoveBasicBlockAfter(g->exit, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, g->exit);
-    LLVMBuildRetVoid(g->b);
+    cg_kernel_ends(g);
     g->symbol = was.symbol, g->lds_bytes = was.lds_bytes, g->flag_at = was.flag_at;
     g->reduce_at = was.reduce_at, g->trace_at = was.trace_at;
 }

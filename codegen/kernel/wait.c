@@ -42,7 +42,7 @@ val cg_flag(cg *g, int i) {
 }
 
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
-void cg_failed(cg *g) {
+static void failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
     cg_maps_settle(g);
     val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), "");
@@ -74,6 +74,15 @@ void cg_failed(cg *g) {
         status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, g->exit);
+}
+
+void cg_kernel_ends(cg *g) {
+    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, g->failed);
+    failed(g);
+    LLVMMoveBasicBlockAfter(g->exit, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, g->exit);
+    LLVMBuildRetVoid(g->b);
 }
 
 /* After the bound: the first lane whose counter is short tells which. */
