@@ -113,6 +113,8 @@ static void check_value(json_t *config, const json_t *row, const json_t *changes
     /* Qwen2-MoE's class makes a window that is switched off 0. */
     if (!strcmp(field, "sliding_window") && json_is_integer(made) && !json_integer_value(made))
         same = true;
+    if (json_is_null(value) && json_is_boolean(made))
+        FAIL("%s: %s has a default", json_string_value(json_object_get(row, "golden")), field);
     if (value && !json_is_null(value) && !json_is_object(value) && made && !json_is_null(made) &&
         !same)
         FAIL("%s: the default of %s is another one than the class's",
