@@ -7,7 +7,7 @@
 #include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
-#include "passes/cost/slots.h"
+#include "passes/cost/stream_many.h"
 #include "passes/pipeline/pipeline.h"
 #include <math.h>
 
@@ -39,11 +39,11 @@ static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *
     uint32_t all = 0, chunks = *many = with_chunks(p, &all);
     bool may = et_may_have_slots(opt);
     for (int i = 0; i < ET_MAX_MODELS; i++)
-        if (chunks >> i & 1 && !(may && et_slots_suit(p, opt->machine, i)))
+        if (chunks >> i & 1 && !(may && et_stream_many_suits(p, opt->machine, i)))
             *many &= ~((uint32_t)1 << i);
     for (int i = 0; i < p->ngrids; i++)
         if (bit_of(&p->grids[i]) & *many)
-            et_slots_take(p, &p->funcs[p->grids[i].func], opt->machine);
+            et_stream_many_take(p, &p->funcs[p->grids[i].func], opt->machine);
     return (all & ~chunks) | *many;
 }
 

@@ -43,7 +43,7 @@ void cg_kernel_ends(cg *);     /* the blocks of failure and exit, behind all oth
 void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
 
-/* ---- take.c: what is read of tagged temporaries ---- */
+/* ---- receive.c: what is read of tagged temporaries ---- */
 bool cg_receives(const cg *, const et_step *);       /* is it a step that does? */
 void cg_step_receives(cg *, const et_step *, int n); /* N of them, one after the other */
 void cg_receiving(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */

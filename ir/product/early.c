@@ -70,6 +70,7 @@ static bool written_before(const et_product_cx *g, const et_grid *gr, et_guess *
 
 static bool may_guess(const et_product_cx *g, const et_grid *gr, const et_mainloop *c) {
     et_guess of;
+    if (et_schedule_of(g->p->schedule)->kernels) return false; /* all has been written by then */
     return gr->nwaits && c->direct && !c->streamed && !c->computed && !c->zeros && c->k >= 0 &&
            c->cond.id && !et_reads_stored(g->x, c->s->nlive, g->stored) &&
            !c->s->plan[ET_PLAN_PACKED].made && et_early_guess(g, c, &of) &&

@@ -373,7 +373,7 @@ static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const e
     axis_index(lo, gr, any);
     for (int a = 2; a < n->nargs; a++) {
         et_expr at = et_arg_at(&lo->lower, n, a, axis);
-        apart |= et_goes_apart(lo, gr, et_arg_at(&lo->lower, n, a, any));
+        apart |= et_goes_alone(lo, gr, et_arg_at(&lo->lower, n, a, any));
         if (et_reads_what_it_overwrites(lo, gr, at)) et_force(lo, (int)n->args[a].id);
     }
     if (!apart) et_force(lo, (int)n->args[2].id);

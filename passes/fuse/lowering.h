@@ -110,7 +110,7 @@ bool et_reads_what_it_overwrites(et_lowering *, const et_group *gr, et_expr e);
 /* Is E, which says where the group stores along its first axis, another place for each index, or
  * told by other elements of a tensor for each? Other indices have to be stored in one: of what
  * different elements say, the verifier knows that it may be one place. */
-bool et_goes_apart(et_lowering *, const et_group *gr, et_expr e);
+bool et_goes_alone(et_lowering *, const et_group *gr, et_expr e);
 /* The element of VALUE at INDEX under the plan. */
 et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
 

@@ -112,7 +112,7 @@ static bool is_apart(const struct apart *a, et_expr e) {
     return of_loads.found;
 }
 
-bool et_goes_apart(et_lowering *lo, const et_group *gr, et_expr e) {
+bool et_goes_alone(et_lowering *lo, const et_group *gr, et_expr e) {
     et_exprs *x = lo->g->exprs;
     int64_t lo_extent, extent;
     if (gr->rank == 0) return true;

@@ -24,7 +24,7 @@ static inline bool et_may_stream(const et_pass_options *o) {
            !et_is_without(o->without, ET_FEATURE_STREAM);
 }
 
-/* Those of products of many rows, too (passes/cost/slots.h)? */
+/* Those of products of many rows, too (passes/cost/stream_many.h)? */
 static inline bool et_may_have_slots(const et_pass_options *o) {
     return et_may_stream(o) && !o->packed && !et_is_without(o->without, ET_FEATURE_STREAM_MANY);
 }

@@ -2,7 +2,7 @@
 #ifndef ET_SLICE_INT_H
 #define ET_SLICE_INT_H
 
-#include "passes/tile/apart.h"
+#include "passes/tile/split_k.h"
 #include "passes/tile/tiler.h"
 
 enum { WHOLE = -1 };

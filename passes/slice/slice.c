@@ -186,7 +186,7 @@ static bool may_cut(struct slicing *s, int group, const struct known *k) {
     const et_group *gr = &s->p->groups[group];
     et_expr product, rest;
     return k->extent / s->count >= LEAST_COLUMNS &&
-           et_take_apart(s->x, gr->value, &product, &rest) && may_split(s, gr->to.id);
+           et_split_off_product(s->x, gr->value, &product, &rest) && may_split(s, gr->to.id);
 }
 
 static bool try_cut(struct slicing *s, int group, et_cut cut) {

@@ -6,8 +6,8 @@
  *
  * Every product that may be is tried, with all of its model tiled as it would be then. */
 #include "ir/program/step.h"
-#include "passes/cost/slots.h"
-#include "passes/tile/apart.h"
+#include "passes/cost/stream_many.h"
+#include "passes/tile/split_k.h"
 #include "passes/tile/tiler.h"
 #include "passes/trial/trial.h"
 #include <string.h>
@@ -76,7 +76,7 @@ int64_t et_tile_sums_k(const et_tiler *t, const et_group *gr) {
         return 0;
     const et_tensor *to = &p->tensors[gr->to.id];
     if (to->kind != ET_TENSOR_TEMP || to->shape.dtype != ET_F32 || to->shape.rank >= ET_MAX_RANK ||
-        !et_take_apart(x, gr->value, &product, &rest))
+        !et_split_off_product(x, gr->value, &product, &rest))
         return 0;
     for (int i = 0; i < p->ngroups; i++) {
         et_group *o = &p->groups[i];
@@ -146,8 +146,8 @@ static void keep_model(et_program *p, int model) {
 }
 
 /* Predicted times of the model of GROUP, that group cut into so many parts, how many tiles it has
- * at most, and whether its products had better have slots (passes/cost/slots.h); false where that
- * cannot be tiled. */
+ * at most, and whether its products had better have slots (passes/cost/stream_many.h); false where
+ * that cannot be tiled. */
 static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES], double *tiles,
                   bool *slots) {
     et_graph *g = t->p->g;
@@ -160,7 +160,7 @@ static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES]
     et_tile_narrow(p);
     bool ok = et_tile_program(p, &trial.opt, NULL);
     if (ok) keep_model(p, model);
-    *slots = ok && et_may_have_slots(t->opt) && et_slots_suit(p, t->opt->machine, model);
+    *slots = ok && et_may_have_slots(t->opt) && et_stream_many_suits(p, t->opt->machine, model);
     et_sample_symbols(g->exprs, syms);
     for (int i = 0; ok && i < ET_SAMPLES; i++) {
         *tiles = et_grid_cost_at(p, &p->grids[group], t->opt->machine, syms[i]).tiles;

@@ -63,7 +63,7 @@ void et_tiler_store(et_tiler *, et_expr value);
 bool et_tiler_end(et_tiler *);
 
 /* Pieces of columns that a tile of products has: as many as it says, `width` wide, the first of
- * each `apart` from the first of the one before; `var` counts them. One piece: no variable. */
+ * each `split_k` from the first of the one before; `var` counts them. One piece: no variable. */
 typedef struct {
     int count, width, var;
     int64_t apart;

@@ -1,11 +1,12 @@
-/* apart.h - products cut along what they sum over, for who decides to (sums.c, passes/slice). */
-#ifndef ET_APART_H
-#define ET_APART_H
+/* split_k.h - products cut along what they sum over: split-K. Whether to is decided in sums.c and
+ * passes/slice. */
+#ifndef ET_SPLIT_K_H
+#define ET_SPLIT_K_H
 
 #include "ir/program/program.h"
 
 /* E as a product plus the rest, or none; false when it is not such a sum. */
-bool et_take_apart(et_exprs *, et_expr e, et_expr *product, et_expr *rest);
+bool et_split_off_product(et_exprs *, et_expr e, et_expr *product, et_expr *rest);
 /* One more axis of the group, in front of the others, over PARTS; returns its variable. */
 et_expr et_add_part_axis(et_program *, et_group *, int parts);
 /* The group stores at PART of what it stored to before. */

@@ -1,13 +1,13 @@
 /* Products whose k is cut into parts, each of which leaves its sums at an element of one more
  * dimension of the tensor, the first. Who reads the tensor adds the parts up. */
-#include "passes/tile/apart.h"
+#include "passes/tile/split_k.h"
 #include <string.h>
 
 static bool has_product(const et_exprs *x, et_expr e) {
     return et_expr_has_op(x, e, ET_X_CONTRACT);
 }
 
-bool et_take_apart(et_exprs *x, et_expr e, et_expr *product, et_expr *rest) {
+bool et_split_off_product(et_exprs *x, et_expr e, et_expr *product, et_expr *rest) {
     et_node_x n = *et_x(x, e);
     if (n.op == ET_X_CONTRACT) {
         *product = e;
@@ -17,7 +17,7 @@ bool et_take_apart(et_exprs *x, et_expr e, et_expr *product, et_expr *rest) {
     if (n.op != ET_X_ADD) return false;
     bool left = has_product(x, n.ops[0]);
     if (left == has_product(x, n.ops[1])) return false;
-    if (!et_take_apart(x, n.ops[!left], product, rest)) return false;
+    if (!et_split_off_product(x, n.ops[!left], product, rest)) return false;
     *rest = rest->id ? et_add(x, *rest, n.ops[left]) : n.ops[left];
     return true;
 }
@@ -46,7 +46,7 @@ void et_cut_product(et_program *p, et_group *gr, int parts, et_expr part) {
     et_product *of = &gr->product[0];
     et_expr product = ET_NO_EXPR, rest = ET_NO_EXPR, index[ET_MAX_RANK];
     int64_t k = 0;
-    bool sum = et_take_apart(x, gr->value, &product, &rest);
+    bool sum = et_split_off_product(x, gr->value, &product, &rest);
     bool fixed = et_is_int(x, et_var_extent(x, of->k), &k);
     et_check(sum && fixed && k % parts == 0);
     et_expr each = et_int(x, k / parts);

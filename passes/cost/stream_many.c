@@ -3,7 +3,7 @@
  * and which is empty when it ends. Where weights come in slots of the weight stream instead, they
  * are in flight before the tile begins, and only rows, which other tasks write, are brought by who
  * multiplies. */
-#include "passes/cost/slots.h"
+#include "passes/cost/stream_many.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 #include <string.h>
@@ -107,7 +107,7 @@ static void own(const et_program *p, et_func *f) {
     f->steps = s, f->csteps = f->nsteps;
 }
 
-void et_slots_take(const et_program *p, et_func *f, const et_machine *m) {
+void et_stream_many_take(const et_program *p, et_func *f, const et_machine *m) {
     struct cut by;
     for (int i = 0; i < f->nsteps; i++) {
         if (!has_chunks(f, &f->steps[i])) continue;
@@ -127,11 +127,11 @@ static int lds_of(const et_program *p, const et_func *f, const et_machine *m) {
         if (has_chunks(f, &f->steps[i])) all &= fits(p, &f->steps[i], m);
     }
     if (!all || products > 1) return -1;
-    et_slots_take(p, &of, m);
+    et_stream_many_take(p, &of, m);
     return of.lds_bytes;
 }
 
-bool et_slots_suit(const et_program *p, const et_machine *m, int model) {
+bool et_stream_many_suits(const et_program *p, const et_machine *m, int model) {
     int most = 0;
     bool any = false;
     for (int i = 0; i < p->ngrids && most >= 0; i++) {
