@@ -215,7 +215,12 @@ int et_stream_row_bytes(const et_mainloop *);    /* of a row of a stage */
 int et_stream_stage_bytes(const et_mainloop *);  /* of a stage, that a chunk of b takes */
 int et_stream_packed_bytes(const et_mainloop *); /* of sixteen packed rows of a chunk */
 int et_stream_packed_units(const et_mainloop *, int bytes);
+/* Lanes copy a piece each of rows of so many PIECES: of how many rows together, which they have
+ * done with in how many turns; 0 turns: in too many. A row of one or more pieces for each lane is
+ * copied by itself. */
+enum { ET_MOST_TURNS = 5 };
 int et_stream_rows_at_once(const et_product_cx *, int pieces);
+int et_stream_turns(const et_product_cx *, int pieces);
 const et_auxiliary *et_mainloop_auxiliary(const et_mainloop *, int i, et_expr load); /* or NULL */
 const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *, const et_mainloop *, int bytes);
 

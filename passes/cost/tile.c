@@ -1,6 +1,7 @@
 /* What one tile does, step by step: bytes it asks the caches for and operations. */
 #include "ir/program/scaled.h"
 #include "ir/program/step.h"
+#include "ir/program/stream.h"
 #include "passes/cost/cost.h"
 
 enum {
@@ -250,6 +251,15 @@ static double b_ops(const struct tile *t, const et_step *s, const et_element_cos
     return s->stage_b >= 0 || b->ops > 0 ? b->ops + 1 : 0;
 }
 
+/* Is b computed in registers of weights that no stream brings, since no chunks of it are whole? A
+ * chunk is loaded while the one before it is multiplied, and no more. */
+static bool loads_by_chunk(const struct tile *t, const et_step *s, double k) {
+    enum { UNIT = 32 }; /* k's of a wave at a time */
+    bool streams = et_stream_step(t->p, t->f) >= 0 && et_stream_is_full(t->p, s) &&
+                   (int64_t)k % (UNIT * (int64_t)s->wk) == 0;
+    return t->m->stream_kb && s->stage_b >= 0 && !et_step_stages(t->f, s) && !streams;
+}
+
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
     bool ring = et_step_stages(t->f, s) > 0;
@@ -259,6 +269,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
     if (ring) t->c.ring += (k + s->kc - 1) / s->kc / ahead(t, s);
     if (!ring) t->c.turns += rows_waited_for(t, s, e, m, k);
+    if (loads_by_chunk(t, s, k)) t->c.ring += (k + s->kc - 1) / s->kc;
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {

@@ -14,6 +14,7 @@
 enum {
     MOST_PARTS = 8,
     LEAST_K = 512, /* of a part */
+    STEP_K = 16,   /* whose multiples parts have where k is no multiple of the least */
     FEW_ROWS = 64, /* so many are in a tile, all of them */
     LEAST_COLUMNS = 16,
     FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
@@ -92,13 +93,14 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
                   ? et_dtype_width(lo->p->tensors[b->i].shape.dtype)
                   : 2;
     et_sample_symbols(x, syms);
+    int64_t grain = k % LEAST_K ? STEP_K : LEAST_K;
     for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts *= 2) {
         double sum = 0;
         for (int i = 0; i < ET_SAMPLES; i++) {
             s.rows = (double)et_eval(x, et_var_extent(x, p->m), syms[i], NULL);
             sum += us_of(&s, parts, m) / us_of(&s, 1, m) / ET_SAMPLES;
         }
-        if (k % parts || k / parts % LEAST_K || sum >= least) continue;
+        if (k % parts || k / parts % grain || sum >= least) continue;
         least = 0.98 * sum;
         best = parts;
     }

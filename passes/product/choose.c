@@ -12,6 +12,14 @@ static int ring_units(const et_mainloop *c, int wide, int bytes) {
     return units;
 }
 
+/* Chunks of so much of k are all whole, and lanes copy the same pieces of all rows. */
+static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
+    int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
+    return c->k > 0 && c->k % chunk == 0 && bits % piece == 0 && bits > 0 &&
+           et_stream_turns(g, bits / piece) &&
+           c->s->tn % et_stream_rows_at_once(g, bits / piece) == 0;
+}
+
 /* ---- b as it lies in memory ---- */
 
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers.
@@ -43,6 +51,8 @@ static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) 
     } else if (c->k > 0) { /* chunks of one size */
         int64_t n = (all + units - 1) / units;
         units = (int)((all + n - 1) / n);
+        while (c->streamed && c->k % wide == 0 && units > 1 && !may_stream(g, c, wide * units))
+            units--;
     }
     return units;
 }
@@ -68,8 +78,10 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
     if (ring) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
     if (units < 1) units = 1;
-    for (units = units > ET_MAX_RAWS ? ET_MAX_RAWS : units; units > 0; units--)
-        if (et_mainloop_compute(g, c, units)) return true;
+    for (units = units > ET_MAX_RAWS ? ET_MAX_RAWS : units; units > 0; units--) {
+        bool may = !c->streamed || may_stream(g, c, wide * units);
+        if (may && et_mainloop_compute(g, c, units)) return true;
+    }
     return false;
 }
 

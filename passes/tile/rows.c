@@ -22,13 +22,34 @@ static void read(void *ctx, et_expr e) {
     r->n++;
 }
 
+struct routes {
+    const et_exprs *x;
+    bool any;
+};
+
+static void note_route(void *ctx, et_expr e) {
+    struct routes *r = ctx;
+    const et_node_x *n = et_x(r->x, e);
+    for (int i = 0; n->op == ET_X_LOAD && i < n->nops; i++)
+        r->any |= et_expr_loads(r->x, n->ops[i]);
+}
+
+/* Does a tensor decide which of its right operand's elements are multiplied? */
+static bool is_routed(const et_exprs *x, const et_product *p) {
+    struct routes r = {.x = x};
+    et_walk(x, p->b, note_route, &r);
+    return r.any;
+}
+
 bool et_tile_same_rows(const et_program *p, const et_group *a, const et_group *b) {
     const et_exprs *x = p->g->exprs;
     struct reads ra = {.x = x}, rb = {.x = x};
     if (!a->nproduct || !b->nproduct || a->loop != b->loop) return false;
     et_walk(x, a->product[0].a, read, &ra);
     et_walk(x, b->product[0].a, read, &rb);
-    bool same = ra.n == rb.n && ra.n <= MOST;
+    /* What is routed waits for the router, which multiplies the same rows. */
+    bool same = ra.n == rb.n && ra.n <= MOST &&
+                is_routed(x, &a->product[0]) == is_routed(x, &b->product[0]);
     for (int i = 0; same && i < ra.n; i++)
         same = has(&rb, ra.tensor[i]);
     return same;

@@ -10,7 +10,7 @@ enum {
     COPIES = 8,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
-    MOST_FROM = ET_MAX_ACC + ET_MOST_AUXILIARY_COPIES,
+    MOST_FROM = ET_MAX_ACC * ET_MOST_TURNS + ET_MOST_AUXILIARY_COPIES,
     LINE = 128, /* of a row, with warpgroup MMA: as chunks of both operands have it */
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
@@ -152,36 +152,60 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
-/* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
- * meet. */
-static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
+/* Which row and which piece of it the lane copies, of those that lanes copy together, in each of
+ * the turns that these take. */
+struct lanes {
+    int turns;
+    val row[ET_MOST_TURNS], unit[ET_MOST_TURNS];
+};
+
+static struct lanes lanes_of(cg *g, int pieces, int turns) {
+    int wave = g->t->wave;
+    struct lanes l = {.turns = turns};
+    for (int t = 0; t < l.turns; t++) {
+        val item = t ? cg_addi(g, g->lane, (int64_t)t * wave) : g->lane, by = cg_i32(g, pieces);
+        bool shared = turns > 1 || pieces < wave;
+        l.row[t] = shared ? LLVMBuildUDiv(g->b, item, by, "") : cg_i32(g, 0);
+        l.unit[t] = shared ? LLVMBuildURem(g->b, item, by, "") : item;
+    }
+    return l;
+}
+
+/* Where the lane's piece of a row goes in the stage. */
+static val place_of(cg *g, const et_contract *c, val stage, val row, val unit, int swap) {
+    val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
+    val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
+    return cg_gep(g, stage, cg_add(g, cg_muli(g, row, et_stream_row_bytes(&c->p)), turned));
+}
+
+/* The lane's row is less than what lanes copy together, which rows N are multiples of: their bits
+ * do not meet. */
+static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, const struct lanes *l,
                           val *from) {
     const et_step *s = c->p.s;
-    int wave = g->t->wave, pieces = et_stream_row_bytes(&c->p) / PIECE;
+    int wave = g->t->wave, bytes = et_stream_row_bytes(&c->p), pieces = bytes / PIECE;
     int per = et_stream_rows_at_once(cg_cx(g), pieces);
     struct lots lots = lots_of(g, c);
     cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
     val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
-    val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * ET_STREAM_SWAP / PIECE] = {NULL};
-    val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
-    cg_auxiliary_produce(g, c, stage, from + s->nacc);
+    val to[ET_MOST_TURNS][2 * ET_STREAM_SWAP / PIECE] = {{NULL}};
+    cg_auxiliary_produce(g, c, stage, from + s->nacc * l->turns);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
             skip(g, c, n, past);
             int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
             int swap = cg_contract_swap(g, c, n);
-            val *at = &to[swap / PIECE];
-            if (!*at) {
-                val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
-                *at = cg_gep(g, stage, cg_add(g, own, turned));
-            }
-            for (int u = 0; u < pieces; u += wave) {
-                g->family->stream->copy(
-                    g, cg_gepi(g, *at, (i * s->tn + n) * et_stream_row_bytes(&c->p) + u * PIECE),
-                    cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
-                asked(g, &lots);
+            for (int t = 0; t < l->turns; t++) {
+                val *at = &to[t][swap / PIECE];
+                if (!*at) *at = place_of(g, c, stage, l->row[t], l->unit[t], swap);
+                for (int u = 0; u < pieces; u += t || pieces % wave ? pieces : wave) {
+                    g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + u * PIECE),
+                                            cg_gepi(g, from[i * l->turns + t], ahead + u * PIECE),
+                                            PIECE);
+                    asked(g, &lots);
+                }
             }
         }
         pass(g, past);
@@ -215,7 +239,7 @@ static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row
         }
 }
 
-static void produce_next(cg *g, const et_contract *c, const cg_producer *by, val row, val unit,
+static void produce_next(cg *g, const et_contract *c, const cg_producer *by, const struct lanes *l,
                          val *from) {
     if (by->asks) {
         prefetch_chunk(g, c, by, from);
@@ -224,20 +248,20 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, val
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_producer_acquire(g, &r, by);
     if (c->p.stage_k)
-        produce_lines(g, c, &r, row, unit, from);
+        produce_lines(g, c, &r, l->row[0], l->unit[0], from);
     else
-        produce_chunk(g, c, &r, row, unit, from);
+        produce_chunk(g, c, &r, l, from);
     cg_ring_producer_commit(g, &r);
 }
 
-static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by, val row, val unit,
-                           val *from) {
+static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
+                           const struct lanes *l, val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
-    int n = c->p.s->nacc, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
+    int n = c->p.s->nacc * l->turns, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
     cg_for f;
     if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
-        produce_next(g, c, by, row, unit, from);
+        produce_next(g, c, by, l, from);
         for (int i = 0; i < n; i++)
             from[i] = cg_gepi(g, from[i], et_stream_row_bytes(&c->p));
         cg_auxiliary_move(g, c, NULL, from + n);
@@ -250,7 +274,7 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by, v
         at[i] = cg_gep(g, from[i], ahead);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
     cg_auxiliary_move(g, c, chunk, at + n);
-    produce_next(g, c, by, row, unit, at);
+    produce_next(g, c, by, l, at);
     f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
     cg_for_end(g, &f, at);
 }
@@ -298,20 +322,19 @@ static void produce_packed(cg *g, const et_contract *c, const cg_producer *by) {
 
 static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     const et_step *s = c->p.s;
-    int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
+    int bytes = by->asks ? ET_ASK_LINE : PIECE;
     int pieces = et_stream_row_bytes(&c->p) > bytes ? et_stream_row_bytes(&c->p) / bytes : 1;
+    bool turns = !c->p.stage_k && !by->asks;
     if (c->p.stage_k && !by->asks) pieces = LINE / PIECE;
-    bool shared = pieces < wave;
-    val zero = cg_i32(g, 0), from[MOST_FROM];
-    val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
-    val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
+    struct lanes l = lanes_of(g, pieces, turns ? et_stream_turns(cg_cx(g), pieces) : 1);
+    val from[MOST_FROM];
     if (by->asks) c->p.auxiliary = NULL; /* too small to be worth it */
-    for (int i = 0; i < s->nacc; i++)
-        from[i] = source(g, c, i, row, unit, bytes);
-    cg_auxiliary_begin(g, c, from + s->nacc);
+    for (int i = 0; i < s->nacc * l.turns; i++)
+        from[i] = source(g, c, i / l.turns, l.row[i % l.turns], l.unit[i % l.turns], bytes);
+    cg_auxiliary_begin(g, c, from + s->nacc * l.turns);
     if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
-    produce_chunks(g, c, by, row, unit, from);
+    produce_chunks(g, c, by, &l, from);
 }
 
 static void produce_none(cg *g, const cg_producer *by) {
