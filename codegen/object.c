@@ -13,7 +13,7 @@
 /* LLVM's own pipeline takes 25 ms for the tiles of a product. In a kernel of hundreds of different
  * ones time counts for more than the last per cent: what is left are the passes that matter, which
  * take a quarter of that. */
-enum { MANY_BODIES = 256 };
+enum { MANY_BODIES = 128 };
 static const char brief[] = "always-inline,globaldce,"
                             "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
                             "fixpoint>,loop-simplify,lcssa,loop-mssa(licm),"

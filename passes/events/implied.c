@@ -170,12 +170,19 @@ static bool implied(const struct events *e, const struct edge *ab) {
             if (cb->to != ab->to) break;
             if (events_orders(cb) && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
         }
-    for (int i = 0; i < r.n; i++)
-        for (int k = e->begin[r.v[i].to]; k < e->begin[r.v[i].to + 1]; k++) {
-            if (!events_orders(&e->edges[e->order[k]])) continue;
-            if (follows(e, ab, &r.v[i], &e->edges[e->order[k]], &on, &known)) return true;
+    for (int i = 0; i < r.n; i++) {
+        /* With no room for more, only what ends at B matters. */
+        bool full = r.n == MAX_REACHED;
+        int k = full ? first_to(e, r.v[i].to, ab->to) : e->begin[r.v[i].to];
+        for (; k < e->begin[r.v[i].to + 1]; k++) {
+            const struct edge *cb = &e->edges[e->order[k]];
+            if (full && cb->to != ab->to) break;
+            if (e->position[cb->to] - e->position[ab->from] > length(e, ab)) continue;
+            if ((r.n == MAX_REACHED && cb->to != ab->to) || !events_orders(cb)) continue;
+            if (follows(e, ab, &r.v[i], cb, &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }
+    }
     return false;
 }
 
