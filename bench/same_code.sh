@@ -98,7 +98,7 @@ take() { # LIST FILE...: copied here, named in LIST
         echo "$name" >> "$same_work/$list"
     done
 }
-take models "$src"/tests/models/*.etg "$src"/tests/import/*.etg "$src"/examples/*/*.etg "$src"/bench/models/*/*.etg
+take models "$src"/tests/targets/models/*.etg "$src"/tests/unit/import/*.etg "$src"/examples/*/*.etg "$src"/bench/models/*/*.etg
 small() { find "$src/tests" \( -name '*.etg' -o -name '*.eti' \) ! -path '*/fuzz/*' ! -path '*/models/*' ! -path '*/import/*' | sort; }
 # shellcheck disable=SC2046
 take programs $(small) "$src"/examples/eti/*.eti
@@ -165,9 +165,9 @@ sample() { # LIST COUNT
         { for (i = 0; i < options; i++) print $1, target[(row + i * 3) % n + 1], option[i]; row++ }' "$same_work/options" "$1"
 }
 cat > "$same_work/mixes" << 'EOF'
-tests-import-stories-llama.etg,tests-import-stories-moe.etg
-tests-models-int4_packed.etg,tests-models-mxfp4.etg,examples-mlp-mlp.etg
-tests-models-vit.etg,tests-models-bert.etg
+tests-unit-import-stories-llama.etg,tests-unit-import-stories-moe.etg
+tests-targets-models-int4_packed.etg,tests-targets-models-mxfp4.etg,examples-mlp-mlp.etg
+tests-targets-models-vit.etg,tests-targets-models-bert.etg
 llama.int4_128.32.etg,qwen3-0.6b.32.etg
 EOF
 cd "$same_work"
@@ -183,8 +183,8 @@ if [ -z "$quick" ]; then
         print "llama.fp8_block.32.etg", $2, "--machine=" $1
     }'
 else
-    for name in tests-import-stories-llama tests-import-mixtral tests-models-linear tests-models-int4_packed tests-models-mxfp4 \
-        tests-models-fp8_block.fp8 tests-models-gemma3 tests-models-vit examples-mlp-mlp tests-passes-split llama.awq.1 \
+    for name in tests-unit-import-stories-llama tests-unit-import-mixtral tests-targets-models-linear tests-targets-models-int4_packed tests-targets-models-mxfp4 \
+        tests-targets-models-fp8_block.fp8 tests-targets-models-gemma3 tests-targets-models-vit examples-mlp-mlp tests-passes-pipeline-split llama.awq.1 \
         llama-3.2-1b.1; do
         echo $name.etg
     done > dozen

@@ -93,7 +93,7 @@ borrowed='' around=''
 
 # Each fuzz target for a minute; all of them are one test here.
 printf '== fuzzing\n'
-if ETCC_BUILD=$build ETCC_JOBS=$jobs sh "$src/tests/fuzz/run.sh" "${ETCC_FUZZ_SECONDS:-60}"; then
+if ETCC_BUILD=$build ETCC_JOBS=$jobs sh "$src/tests/by_hand/fuzz/run.sh" "${ETCC_FUZZ_SECONDS:-60}"; then
     passed=$((passed + 1))
 else
     broken 'fuzzing found something'

@@ -1,7 +1,7 @@
 /* classes.c - a configuration is completed by what the class of its architecture has.
  *
- * classes.json is made of several versions of the library by tests/import/classes.py. A class there
- * has `fields`, of the last version, `names`, other names of these fields, and `earlier`, the
+ * classes.json is made of several versions of the library by tests/unit/import/classes.py. A class
+ * there has `fields`, of the last version, `names`, other names of these fields, and `earlier`, the
  * newest first: fields that were something else up to one of the versions looked at and are not
  * from the next one looked at on. What they were in between is not known. */
 #include "frontend/import/import.h"

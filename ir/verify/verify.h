@@ -10,8 +10,8 @@
  *
  * It shares no reasoning with the passes that made the events. What it does share is how a program
  * is read: what a step touches (ir/program/step.h), held to what the interpreter sees touched in
- * tests/passes, and where queues lie (ir/program/queue.h), held to kernels that run on the
- * emulator; and arithmetic of integers (ir/expr/int_ops.h), held to 128 bits in tests/ir. */
+ * tests/passes/pipeline, and where queues lie (ir/program/queue.h), held to kernels that run on the
+ * emulator; and arithmetic of integers (ir/expr/int_ops.h), held to 128 bits in tests/unit/ir. */
 #ifndef ET_VERIFY_H
 #define ET_VERIFY_H
 

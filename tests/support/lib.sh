@@ -1,4 +1,4 @@
-# What test scripts share; read with `. "$(dirname "$0")/../support/lib.sh"`.
+# What test scripts share; read with `. "$(dirname "$0")/../../support/lib.sh"`.
 # shellcheck shell=sh
 
 # kernel ETCC FILE TARGET SCHEDULE [OPTION...]: the path of FILE's code object. All tests share the one in
@@ -23,7 +23,7 @@ dims() {
     sed -n "s/^ *dim  *\([A-Za-z_0-9]*\)  *in  *\([0-9]*\)\.\.\([0-9]*\).*/--set \1=\\$1/p" "$2"
 }
 
-# imported BIN SRC MODEL: the .etg that etimport makes of a demo or golden checkpoint. tests/import holds it to be
+# imported BIN SRC MODEL: the .etg that etimport makes of a demo or golden checkpoint. tests/unit/import holds it to be
 # that, but for two models: which experts a router chooses hangs on differences of any size, and their references
 # are met where the frequencies are theirs and the caches precise. Their texts lie beside the kernels.
 imported() {
@@ -35,7 +35,7 @@ imported() {
             "$1/etimport" "$1/../checkpoints/$3" -o "$_etg" --rope-frequencies bf16 --cache f16 >&2 || return
         printf '%s\n' "$_etg"
         ;;
-    *) printf '%s\n' "$2/tests/import/$3.etg" ;;
+    *) printf '%s\n' "$2/tests/unit/import/$3.etg" ;;
     esac
 }
 

@@ -1,6 +1,7 @@
 /* Mathematical functions of f32, without libdevice: instructions of the hardware where they are
- * good enough, and arithmetic around them or polynomials. README.md has their errors, tests/targets
- * (test_math.c) measures them. Each is a function of the module, made when it is first called. */
+ * good enough, and arithmetic around them or polynomials. README.md has their errors,
+ * tests/targets/gpus (test_math.c) measures them. Each is a function of the module, made when it is
+ * first called. */
 #include "codegen/targets/nvptx/math.h"
 #include "ir/base/diag.h"
 #include <math.h>

@@ -1,0 +1,64 @@
+/* A GGUF file: what is understood of it can be written as a checkpoint, whose tensors are whole and
+ * whose JSON is JSON. */
+#include "frontend/gguf/convert.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/by_hand/fuzz/fuzz.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check_json(const struct gguf_vocabulary *v) {
+    char *text = NULL;
+    size_t bytes;
+    json_error_t e;
+    FILE *f = open_memstream(&text, &bytes);
+    FUZZ_EXPECT(f && gguf_tokenizer_write(v, f) && fclose(f) == 0);
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    if (!root) fuzz_broken(__FILE__, __LINE__, e.text);
+    json_decref(root);
+    free(text);
+    json_t *config = gguf_tokenizer_config(v), *generation = gguf_generation_config(v);
+    FUZZ_EXPECT(config && generation);
+    json_decref(config);
+    json_decref(generation);
+}
+
+static void write_weights(struct gguf_plan *p, struct gguf_fault *fault) {
+    char err[ETRT_ST_ERR];
+    struct etrt_st *st;
+    if (!gguf_plan_write(p, fuzz_path("model.safetensors"))) {
+        FUZZ_EXPECT(*fault->text);
+        return;
+    }
+    if (!etrt_st_open(fuzz_path("model.safetensors"), &st, err, sizeof err))
+        fuzz_broken(__FILE__, __LINE__, err);
+    etrt_st_close(st);
+}
+
+static int64_t field(const json_t *config, const char *name) {
+    return json_integer_value(json_object_get(config, name));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    struct gguf g;
+    struct gguf_fault fault = {""};
+    struct gguf_vocabulary *v = NULL;
+    struct gguf_plan *p = NULL;
+    json_t *config = NULL;
+    int rounded;
+    et_arena *arena = et_arena_create();
+    const struct gguf_family *f = NULL;
+    if (gguf_parse("m.gguf", data, bytes, arena, &fault, &g)) f = gguf_family_of(&g);
+    if (f) config = gguf_config(&g, f, "bfloat16");
+    if (config && gguf_vocabulary_read(&g, NULL, &v))
+        p = gguf_plan_make(&g, f, bytes % 2 ? NULL : "F16", field(config, "num_attention_heads"),
+                           field(config, "num_key_value_heads"), &rounded);
+    FUZZ_EXPECT(p || *fault.text);
+    FUZZ_EXPECT(!memchr(fault.text, '\n', strlen(fault.text)));
+    if (v) check_json(v);
+    if (p) write_weights(p, &fault);
+    json_decref(config);
+    et_arena_destroy(arena);
+    return 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# join.sh ETCC FOLDER: tasks of one tile that need one another's results are one task, whose steps leave what only they read in local
+# memory; a task of several tiles is not part of it, nor one that is asked to have tiles of its own, and with many rows they stay apart.
+set -eu
+etcc=$1 folder=$2
+. "$(dirname "$0")/../../support/lib.sh"
+fresh "$folder"
+source() { # ROWS HINT
+    cat << ETG
+model join
+dim N in 1..$1
+input scores : f32[N, 64]
+input x : bf16[N, 512]
+weight up : bf16[64, 256, 512]
+s = softmax(scores)
+$2
+s2 = s * s
+w, expert = topk(s2, 4)
+v = w / sum(w, keep=1)
+rows, place, owner, first = group(expert, 64)
+output h = grouped(gather(x, idiv(rows, 4)), up, owner)
+output o = v * f32(place)
+ETG
+}
+tasks() { # ROWS HINT: how many there are
+    source "$1" "$2" > join.etg
+    "$etcc" join.etg --machine=H100 --variants=1 -d tile > join.eti
+    grep -c '^ *task @' join.eti
+}
+n=$(tasks 1 '')
+[ "$n" = 3 ] || die "one row: $n tasks"
+# Which has what place, and how many rows each expert has, nobody else reads.
+for tensor in rank count; do
+    ! grep -q "^ *%[a-z.]*$tensor\[.*\] = " join.eti || die "$tensor is stored: $(grep "%[a-z.]*$tensor\[" join.eti)"
+done
+# Of one row nobody asks which it is.
+! grep -q '^ *%h\.map\[.*\] = ' join.eti || die 'what nobody reads is computed'
+grep -q '^ *%owner\[.*\] = ' join.eti || die 'nobody is told of owners'
+apart=$(tasks 1 '@tile(1, 32)')
+[ "$apart" -gt "$n" ] || die "a task with tiles of its own: $apart tasks, as without"
+many=$(tasks 4096 '')
+[ "$many" -ge 8 ] || die "4096 rows: $many tasks"
+# What nobody needs in the end, since there is one row to choose from, is whole all the same: the schedule is verified.
+cat > single.etg << ETG
+model single
+input expert : i32[1]
+input x : f32[1]
+rows, place, owner, first = group(expert, 3)
+output o = gather(gather(x, owner), rows)
+ETG
+"$etcc" single.etg --target=gfx942 -o single.hsaco

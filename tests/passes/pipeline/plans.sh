@@ -1,0 +1,71 @@
+#!/bin/sh
+# plans.sh BIN SRC FOLDER: plans of products that a text gives are obeyed or refused. Each decision of every plan is
+# changed in every way below, one at a time: no text ends etcc otherwise than with a kernel or an error, and every
+# kernel computes what the graph interpreter does.
+set -eu
+. "$(dirname "$0")/../../support/lib.sh"
+bin=$1 src=$2
+fresh "$3"
+device='--device emu:gfx942:cus=7:xcds=2'
+made=0 refused=0
+
+cat > plain.etg << 'END'
+model plain
+dim N in 1..40
+input x : bf16[N, 512]
+weight u : bf16[96, 512]
+weight v : bf16[64, 96]
+output y : f32[N, 64] = relu(x @ u.T) @ v.T
+END
+sed 's/N in 1..40/N in 1..1/' plain.etg > row.etg
+cat > quantised.etg << 'END'
+model quantised
+dim N in 1..8
+input x : bf16[N, 512]
+weight u : e4m3[64, 512]
+weight s : f32[64, 1]
+output y : f32[N, 64] = x @ bf16(f32(u) * s).T
+END
+
+try() { # MODEL.etg EDIT: its plans changed so
+    sed "/^ *plan rows /{ $2
+}" "${1%.etg}.eti" > changed.eti
+    ! cmp -s changed.eti "${1%.etg}.eti" || return 0
+    status=0
+    "$bin/etcc" changed.eti -o changed.hsaco 2> said || status=$?
+    case $status in
+    0)
+        made=$((made + 1))
+        # shellcheck disable=SC2086
+        "$bin/check_kernel" "$1" changed.hsaco $device || die "$1 with $2 is wrong"
+        ;;
+    1)
+        refused=$((refused + 1))
+        grep -q 'cannot have the plan that is given, for gfx942: ' said || die "$1 with $2: $(cat said)"
+        ;;
+    *) die "$1 with $2 ends with $status: $(cat said)" ;;
+    esac
+}
+
+for etg in plain.etg row.etg quantised.etg; do
+    "$bin/etcc" "$etg" --variants=1 --to scheduled -o "${etg%.etg}.eti"
+    grep -q '^ *plan rows ' "${etg%.etg}.eti" || die "$etg has no plan"
+    for rows in staged ahead own pipeline; do
+        for n in 1 2 4; do try "$etg" "s/rows [a-z]* [0-9]*/rows $rows $n/"; done
+    done
+    for weights in direct stream staged pipeline; do
+        for n in 1 2; do try "$etg" "s/weights [a-z]* [0-9]*/weights $weights $n/"; done
+    done
+    for decode in plain computed pairs unscaled f16 fp8; do try "$etg" "s/decode [a-z0-9]*/decode $decode/"; done
+    for n in 1 32 64 128 256 512 1024 1048576; do try "$etg" "s/chunk [0-9]*/chunk $n/"; done
+    for n in 1 2 3 4 8 16; do try "$etg" "s/lane [0-9]*/lane $n/"; done
+    for n in 1 2 3 4 64; do try "$etg" "s/sums [0-9]*/sums $n/"; done
+    for n in 2 4 16; do try "$etg" "s/ row_packed [0-9]*//; s/\$/ row_packed $n/"; done
+    for early in none loads guess 'pipeline 0' 'pipeline 2'; do
+        try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
+    done
+    for word in maybe_packed boxes deferred; do try "$etg" "s/\$/ $word/"; done
+    try "$etg" 's/ deferred//'
+done
+printf 'plans.sh: %d kernels right, %d plans refused\n' $made $refused
+[ $made -ge 12 ] && [ $refused -ge 60 ] || die 'hardly any plan was made, or refused'

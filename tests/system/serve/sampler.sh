@@ -1,0 +1,35 @@
+#!/bin/sh
+# Tokens that a kernel chooses are those that the sampler of etllm chooses from its logits.
+. "$(dirname "$0")/lib.sh"
+
+# The logits are rows of a table, of a vocabulary that is no multiple of anything and of one that is.
+for v in 777 1024; do
+    mkdir -p "table.$v"
+    printf '{"architectures":["TableForCausalLM"],"num_hidden_layers":1,"num_key_value_heads":1,"head_dim":1,"vocab_size":%d}' $v \
+        > "table.$v/config.json"
+    "$bin/etfill" "table.$v/model.safetensors" --seed 3 "table:f32[$v,$v]:-6:6"
+    "$bin/etimport" "table.$v" -o "table.$v.etg" --template "$src/tests/system/serve/table/table.etg.in" --sample all --context 64 --slots 16
+    "$bin/etcc" "table.$v.etg" -o "table.$v.hsaco"
+    "$bin/test_sampler" "table.$v.hsaco" "table.$v" || die "table of $v"
+done
+
+# Rows with NaN, infinities and zeros of both signs in every place: -1 of what is not a number, or where nothing may come; and the likeliest
+# ones are those that the host finds.
+targets='gfx942 gfx1100'
+[ -z "${ETCC_LONG-}" ] || targets='gfx90a gfx942 gfx950 gfx1100 gfx1201'
+for v in 777 1024; do
+    mkdir -p "odd.$v"
+    sed '' "table.$v/config.json" > "odd.$v/config.json"
+    "$bin/nan_rows" $v $v "odd.$v/model.safetensors" table
+    for target in $targets; do
+        for sample in all greedy; do
+            "$bin/etimport" "odd.$v" -o odd.etg --template "$src/tests/system/serve/table/table.etg.in" --sample $sample --context 64 --slots 16
+            "$bin/etcc" odd.etg --target="$target" -o odd.hsaco
+            "$bin/test_sampler" odd.hsaco "odd.$v" --every || die "$target, $sample: odd table of $v"
+        done
+    done
+done
+
+# A classifier has no next token.
+refuses 1 'does not say what the next token is' "$bin/etimport" "$bin/../checkpoints/vit" -o vit.etg --sample all
+refuses 2 'sample' "$bin/etimport" "$stories" -o x.etg --sample some

@@ -1,0 +1,224 @@
+#!/bin/sh
+# stream.sh BIN SRC WORK TARGET: on a machine where a ring costs tasks nothing, weights come through one: a wave more, copies that a
+# barrier hears of, a barrier of the other waves alone; not with --unstreamed, not in queues; and the text of the later stages makes the same code.
+set -eu
+bin=$1 src=$2 work=$3 target=$4
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+die() {
+    echo "stream.sh: $target: $*" >&2
+    exit 1
+}
+grep -lx "target  *$target" "$src"/passes/machines/*.machine > machines || die 'no machine'
+sed 's/^stream_us .*/stream_us 0/' "$(head -1 machines)" > free.machine
+model=$src/tests/unit/import/stories-llama.etg
+compile() { # FILE OPTIONS...
+    file=$1 out=$2
+    shift 2
+    "$bin/etcc" "$file" --machine=./free.machine --variants=1 -o "$out" "$@"
+}
+
+compile "$model" ring.ptx
+# Where waves hand registers over four more do so together, of which one brings.
+threads=288
+if [ "$target" = sm_90 ]; then
+    threads=384
+    grep -q 'setmaxnreg\.dec' ring.ptx && grep -q 'setmaxnreg\.inc' ring.ptx || die 'no registers are handed over'
+fi
+for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global\.L2::cache_hint .*, 16, %' 'createpolicy\.fractional\.L2::evict_first\.b64' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
+    'cp\.async\.wait_all' 'mbarrier\.try_wait\.parity' 'bar(rier)?\.sync[^;]*1, 256;'; do
+    grep -qE "$what" ring.ptx || die "no $what"
+done
+[ "$(grep -cE 'bar(rier)?\.sync[[:space:]]+0;' ring.ptx)" = 1 ] || die 'more than one barrier counts all waves'
+"$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
+grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( calm [0-9]*)?( ahead [0-9]*)?$' stream.txt || die 'no ring in the text'
+[ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
+for stage in placed scheduled; do
+    compile "$model" $stage.eti --to $stage
+    "$bin/etcc" $stage.eti --machine=./free.machine -o again.ptx
+    cmp ring.ptx again.ptx || die "other code from stage $stage"
+done
+# A plan in the text would be refused where its ring is another. A text may ask for more than there is room for, or for too little to be of use.
+sed '/^    plan rows /d; s/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
+"$bin/etcc" much.eti --machine=./free.machine -o much.ptx
+grep -q "^\.reqntid $threads\$" much.ptx || die 'a ring of fewer slots than asked for is none'
+sed '/^    plan rows /d; s/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
+"$bin/etcc" little.eti --machine=./free.machine -o little.ptx
+! grep -q 'cp\.async\.cg\.shared\.global\.L2::cache_hint' little.ptx || die 'chunks that no slot holds are brought'
+# Of few rows, weights beside them are copied to LDS before the tile waits, and nothing that tasks wrote is loaded between products and stores.
+sed 's/N in .*/N in 1..2/' "$model" > few.etg
+compile few.etg few.ptx
+compile few.etg few.eti --to scheduled
+# Of few rows two chunks are in registers, not of many, and of codes where the ring has no room for all of a task's.
+! grep -q ' deep' scheduled.eti || die 'registers are taken for two chunks of many rows'
+[ "$(grep -c ' streamed deep$' few.eti)" = 8 ] || die 'not all products of few rows have two chunks in registers'
+compile few.eti again.ptx
+cmp few.ptx again.ptx || die 'other code from the text of a program with two chunks in registers'
+cat > deep.etg << 'END'
+model deep
+dim N in 1..4
+input x : bf16[N, 4096]
+weight w : bf16[4096, 4096]
+output y : f32[N, 4096] = x @ w.T
+END
+compile deep.etg deep.ptx
+compile deep.etg shallow.ptx --without=double_buffered
+awaited() { awk '/mma\.sync/ { exit } /mbarrier\.try_wait/ { n++ } END { print n + 0 }' "$1"; } # slots, before the first product
+[ "$(awaited deep.ptx)" -gt "$(awaited shallow.ptx)" ] || die 'a second chunk is not taken before the first is multiplied'
+# While half of the ring is full half as many lots of 4 KB are on their way, not of products of many rows.
+sed 's/^ring .*/ring 4 of 32768 flight 32768 calm 16384/' few.eti > calm.eti
+"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
+for what in 'mbarrier\.test_wait\.parity' 'cp\.async\.wait_group[[:space:]]*7;' 'cp\.async\.wait_group[[:space:]]*3;'; do
+    grep -q "$what" calm.ptx || die "no $what where a ring is filled in a hurry or without"
+done
+sed 's/^ring .*/ring 4 of 32768 flight 32768 calm 16384/' scheduled.eti > calm.eti
+"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
+! grep -qE 'cp\.async\.wait_group[[:space:]]*3;|mbarrier\.test_wait' calm.ptx || die 'rows of many tokens wait for a calm stream, or look whether it is one'
+[ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
+sed 's/\<g1\>/acc0/g' few.etg > named.etg # as another local is called
+compile named.etg named.ptx
+compile named.etg named.eti --to scheduled
+compile named.eti again.ptx
+cmp named.ptx again.ptx || die 'a copy that is called like another local does not read back'
+grep -qE 'cp\.async\.cg\.shared\.global\.L2::256B .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
+late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
+[ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
+compile few.etg apart.ptx --unstreamed
+[ "$(late apart.ptx)" -gt 0 ] || die 'what is counted is not there without a ring either'
+# The wave that polls does not work out first what a position turns by: a branch leads past it.
+awk '/@%p[0-9]+ bra/ { to = $NF; sub(";", "", to) } /^\$L.*:/ { sub(":", ""); seen[$1] = 1 } /cvt\.rn\.f32\.s32/ { exit }
+    END { exit seen[to] }' few.ptx || die 'who polls works out angles before'
+# One token has a variant of its own, beside those that costs ask for, and each variant as many slots as it has room for itself, since it has
+# a kernel of its own: that for one token has as many as where there is no other.
+mkdir one
+sed 's/"num_hidden_layers": [0-9]*/"num_hidden_layers": 1/' "$src/bench/models/llama-3.2-1b/config.json" > one/config.json
+slots() { # FILE
+    echo $((($(grep -c 'mbarrier\.init' "$1") - 1) / 2))
+}
+"$bin/etimport" one --config-only --slots 32 --context 64 --max-tokens 32 -o many.etg
+sed 's/N in 1\.\.32/N in 1..1/' many.etg > single.etg
+compile single.etg single.ptx
+"$bin/etcc" many.etg --machine=./free.machine --variants=2 -o many.ptx -d schedule > many.txt
+[ "$(grep -c '^# variant for N in' many.txt)" = 3 ] || die 'not two variants beside that of one token'
+grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant of its own'
+# Of more than two beside it, one ends where matrix instructions have all rows on their narrow side.
+"$bin/etcc" many.etg --machine=./free.machine --variants=3 -o more.ptx -d schedule > more.txt
+grep -q '^# variant for N in 2\.\.8$' more.txt || die "no variant ends at eight tokens: $(grep '^# variant' more.txt)"
+kernel() { # FILE NUMBER
+    awk -v n="$2" '/\.entry/ { at++ } at == n' "$1" > kernel.ptx
+}
+[ "$(grep -c '^\.visible \.entry' many.ptx)" = 3 ] || die 'not a kernel for each variant'
+kernel many.ptx 1
+[ "$(slots kernel.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
+kernel many.ptx 3
+[ "$(slots kernel.ptx)" -gt 0 ] && [ "$(slots kernel.ptx)" -lt "$(slots single.ptx)" ] || die 'no variant has fewer slots'
+# One that does not stream has no waves but those that run tasks, and what it needs of local memory.
+sed 's/N in 1\.\.32/N in 1..300/' many.etg > both.etg
+"$bin/etcc" both.etg --machine=./free.machine --variants=2 -o both.ptx
+grep '^\.reqntid' both.ptx | tr -dc '0-9 \n' | tr '\n' ' ' | grep -q "^ $threads .* 256 $" || die "$(grep '^\.reqntid' both.ptx), where one of two variants streams"
+"$bin/etrun" both.ptx --list | grep -q " $threads work-items" || die 'the kernel is not said to have the most work-items that any has'
+"$bin/etcc" "$src/tests/passes/pipeline/experts.etg" --machine=./free.machine --variants=2 -d schedule > experts.txt
+grep -q '^# variant for N in 1\.\.1$' experts.txt || die "one token's experts have no variant of their own"
+"$bin/etcc" "$src/tests/passes/pipeline/experts.etg" --variants=2 -d schedule > experts.txt
+! grep -q '^# variant for N in 1\.\.1$' experts.txt || die 'they have on a machine that has no ring'
+# The less of the time is the stream's, the less of it is on its way, in a calm too.
+flight() { # HBM_GBS WORD
+    sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
+    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n "s/^ring .* $2 \([0-9]*\).*/\1/p"
+}
+[ "$(flight 3 flight)" = $(($(sed -n 's/^flight_kb  *\([0-9]*\) .*/\1/p' free.machine) << 10)) ] || die "a stream that takes all the time has $(flight 3 flight) bytes on their way"
+[ "$(flight 3000 flight)" -lt "$(flight 3 flight)" ] || die 'a stream that takes little time has as much on its way'
+[ "$(flight 100 calm)" -gt "$(flight 300 calm)" ] || die "in a calm $(flight 100 calm) and $(flight 300 calm) bytes are on their way"
+[ -z "$(flight 3 calm)" ] || die 'a stream that takes all the time is calm'
+# Where it takes most of the time, what slots have no room for is asked for by one more of the waves that have handed registers over.
+ask='cp\.async\.cg\.shared\.global\.L2::256B .*, 16;'
+for ahead in 0 192; do
+    sed "s/^ahead_kb .*/ahead_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
+    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 -o ask.$ahead.ptx
+    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.$ahead.eti
+    "$bin/etcc" ask.$ahead.eti --machine=./ask.machine -o again.ptx
+    cmp ask.$ahead.ptx again.ptx || die "other code from the text with $ahead KB ahead"
+done
+! grep -q ' ahead ' ask.0.eti && ! grep -q "$ask" ask.0.ptx || die 'weights are asked for ahead where none are to be'
+grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ahead'
+[ "$target" != sm_90 ] || [ "$(grep -c "$ask" ask.192.ptx)" -ge 7 ] || die 'not all seven products are asked for'
+[ "$target" = sm_90 ] || ! grep -q "$ask" ask.192.ptx || die 'there is a wave too many'
+"$bin/etcc" single.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+! grep -q ' ahead ' ask.eti || die 'a stream that takes all the time asks ahead'
+sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+"$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
+# Between the two tasks take much of the time by themselves, and nothing is asked for, though the stream has all that is not hidden by it.
+sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+"$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+[ "$target" != sm_90 ] || grep -q '^ring .* flight 36864\( calm [0-9]*\)\{0,1\}$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
+# Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.
+cat > codes.etg << 'END'
+model codes
+dim N in 1..1
+input x : f32[N, 1024]
+weight a : e4m3[512, 1024]
+weight s : bf16[512, 8]
+h = x @ bf16(a * gather(s.T, idiv(iota(1024), 128)).T).T
+weight b : u4[1024, 512]
+weight t : bf16[1024, 4]
+output y : f32[N, 1024] = h @ bf16((b - 8) * gather(t.T, idiv(iota(512), 128)).T).T
+END
+compile codes.etg codes.ptx
+compile codes.etg codes.eti --to scheduled
+[ "$(grep -c ' streamed$' codes.eti)" = 2 ] || die 'codes are not streamed, or two chunks of them are in registers'
+grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
+compile codes.eti again.ptx
+cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
+grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
+# Of one row lanes load different pieces.
+compile codes.etg same.ptx --without=row_packed
+pieces=$(grep -c 'ld\.shared\.v4' codes.ptx) same=$(grep -c 'ld\.shared\.v4' same.ptx)
+[ "$pieces" -lt "$same" ] || die "$pieces loads of 16 bytes from LDS, and $same where lanes load the same of a row"
+slot=$(sed -n 's/^ring [0-9]* of \([0-9]*\) .*/\1/p' codes.eti)
+[ "$slot" = $((32768 + 1024)) ] || die "slots of $slot bytes have no room for an f16 to 128 codes of 4 bits"
+grep -qE 'cp\.async\.ca\.shared\.global .*, 8;' codes.ptx || die 'scales are not brought'
+! grep -q 'ld\.global\.b16' codes.ptx || die 'scales that are brought are loaded'
+# Not those of a slot that has no room for them, nor those that lie beside other rows' where weights are not turned.
+sed "/^    plan rows /d; s/^\(ring [0-9]* of\) $slot /\1 4096 /" codes.eti > tight.eti
+"$bin/etcc" tight.eti --machine=./free.machine -o tight.ptx
+sed 's/t : bf16\[1024, 4\]/t : bf16[4, 1024]/; s/gather(t\.T, \(.*\))\.T)\.T$/gather(t, \1).T).T/' codes.etg > across.etg
+compile across.etg across.ptx --without=relaid
+for some in tight across; do
+    grep -q 'cp\.async\.cg' $some.ptx || die "$some: codes are not brought"
+    grep -q 'ld\.global\.b16' $some.ptx || die "$some: scales are not loaded"
+done
+# Where waves load rows themselves they do whatever k is a multiple of: local memory gets sums alone.
+sed 's/5120/2048/g; s/11776/4096/g' "$src/tests/passes/pipeline/own_chunks.etg" > even.etg
+compile even.etg even.ptx
+compile "$src/tests/passes/pipeline/own_chunks.etg" odd.ptx
+[ "$(grep -c 'st\.shared' odd.ptx)" = "$(grep -c 'st\.shared' even.ptx)" ] || die 'rows whose chunks do not come out even go through local memory'
+# Of few rows those go straight to the registers of a wave that has a part of k to itself: nothing copies them to LDS.
+sed 's/N in .*/N in 9..16/' "$src/tests/passes/pipeline/own_rows.etg" > rows.etg
+compile rows.etg rows.ptx
+compile rows.etg rows.eti --to scheduled
+[ "$(grep -c ' waves 1 \* 8 ' rows.eti)" = 3 ] || die 'waves do not have parts of k to themselves'
+! grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' rows.ptx || die 'rows are copied to LDS'
+# Columns that are no power of two, or fewer in the last tile, stream, and the text makes the same code.
+sed 's/N in .*/N in 9..16/' "$src/tests/passes/pipeline/between.etg" > between.etg
+compile between.etg between.ptx
+compile between.etg between.eti --to scheduled
+[ "$(grep -c ' streamed$' between.eti)" = 3 ] || die 'not all columns between powers of two are streamed'
+"$bin/etcc" between.eti --machine=./free.machine -o again.ptx
+cmp between.ptx again.ptx || die 'other code from the text of columns between powers of two'
+for none in --unstreamed --schedule=dynamic; do
+    compile "$model" none.ptx $none
+    grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"
+    ! grep -E 'cp\.async|mbarrier' none.ptx || die "$none: streams"
+done
+# Weights that a router chooses stream too: the producer waits until the choice is known, and what a text leaves out of that is refused.
+"$bin/etcc" "$src/tests/passes/pipeline/routed.etg" --machine=./free.machine --variants=1 -o routed.ptx
+"$bin/etcc" "$src/tests/passes/pipeline/routed.etg" --machine=./free.machine --variants=1 --to scheduled -o routed.eti
+[ "$(grep -c '^ *await %' routed.eti)" = 2 ] || die 'the producer does not wait for what routes experts'
+"$bin/etcc" routed.eti --machine=./free.machine -o again.ptx
+cmp routed.ptx again.ptx || die 'other code from the text of a program with routed weights'
+sed '/^ *await %/d' routed.eti > unawaited.eti
+! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
+grep -q 'decides where its weights are' said || die "$(cat said)"

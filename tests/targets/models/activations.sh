@@ -1,0 +1,28 @@
+#!/bin/sh
+# activations.sh BIN SRC WORK MODEL OFF APART [TARGET SCHEDULE]: a golden checkpoint with its activations quantised as its config.json says.
+# The references were computed without that: OFF is how far the interpreter may be from them, and it has to be a tenth of that at
+# least. APART is how far the emulated GPU may be from the interpreter: rounding turns some codes into their neighbours, and weights are
+# not rounded there (codegen/step/decode/unscaled.c). The interpreter with weights that are not rounded is as far from itself.
+set -eu
+. "$(dirname "$0")/../../support/lib.sh"
+bin=$1 src=$2 work=$3 m=$4 off=$5 apart=$6 target=${7:-gfx942} schedule=${8:-static}
+golden=$bin/../checkpoints/$m text=$src/tests/targets/models/$m.fp8.etg
+mkdir -p "$work"
+cd "$work"
+"$bin/etimport" "$golden" -o "$m.etg" --activations fp8
+if [ -n "${BLESS:-}" ]; then cp "$m.etg" "$text"; fi
+diff -u "$text" "$m.etg" || die "$m.etg differs"
+logits=$m.fp8.$target.$schedule
+compare() { # REFERENCE OUT LIMIT
+    "$bin/etllm" compare --ref "$1" --out "$2" --tolerance "$3" --gap 1
+}
+rm -f "$logits".*
+"$bin/etinterp" "$text" --stage graph --in "$golden/golden.safetensors" --weights "$golden" --out "$logits.exact.safetensors"
+compare "$golden/golden.safetensors" "$logits.exact.safetensors" "$off"
+! compare "$golden/golden.safetensors" "$logits.exact.safetensors" "$(echo "$off / 10" | bc -l)" >out || die "activations are not quantised"
+k=$(kernel "$bin/etcc" "$text" "$target" "$schedule")
+for chunk in 1 7 40; do
+    "$bin/etllm" score --kernel "$k" --model "$golden" --device "emu:$target:cus=8" --chunk $chunk \
+        --tokens "$golden/golden.safetensors" --out "$logits.$chunk.safetensors"
+    compare "$logits.exact.safetensors" "$logits.$chunk.safetensors" "$apart"
+done

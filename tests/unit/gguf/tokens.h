@@ -1,0 +1,25 @@
+/* tokens.h - the tokenizer of a tokenizer.json as GGUF files have it. */
+#ifndef GGUF_TEST_TOKENS_H
+#define GGUF_TEST_TOKENS_H
+
+#include "tests/unit/gguf/writer.h"
+#include <jansson.h>
+
+enum { MOST_TOKENS = 2000 };
+
+struct vocabulary {
+    const char *text[MOST_TOKENS]; /* of the JSON */
+    int32_t type[MOST_TOKENS];
+    float score[MOST_TOKENS];
+    int n;
+};
+
+/* The smallest model that a vocabulary of so many TOKENS can be of. */
+void add_token_model(struct writer *, int tokens);
+void collect_tokens(const json_t *root, struct vocabulary *);
+/* What is merged first gets the highest score. */
+void score_tokens(struct vocabulary *, const json_t *merges);
+void add_tokens(struct writer *, const struct vocabulary *);
+void add_merges(struct writer *, const json_t *merges);
+
+#endif
