@@ -20,6 +20,7 @@ enum {
     FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
     MOST_COLUMNS = 256,    /* and of more */
     MOST_SUMS = 128 * 256, /* of a tile */
+    CHUNK = 256,           /* of k, that is loaded while the one before is multiplied */
     TASK_LOADS = 3,        /* round trips of a task: its event, what it reads, its own */
 };
 
@@ -33,6 +34,7 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 struct size {
     double rows, columns, k, bytes; /* bytes: of an element of the right operand */
     double cus;                     /* that are its */
+    bool by_chunk;                  /* right operands are computed, a chunk of k at a time */
 };
 
 /* Tiles of HIGH rows and WIDE columns: what a CU reads, and what it leaves of parts. */
@@ -40,7 +42,8 @@ static double rounds_us(const struct size *s, int parts, double high, double wid
                         const et_machine *m) {
     double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
     double bytes = k * (wide * s->bytes + high * 2) + (parts > 1 ? high * wide * 4 : 0);
-    double us = bytes / (m->cache_gbs_cu * 1e3) + TASK_LOADS * m->latency_us;
+    double us = fmax(bytes / (m->cache_gbs_cu * 1e3), s->by_chunk ? k / CHUNK * m->latency_us : 0) +
+                TASK_LOADS * m->latency_us;
     return ceil(tiles / s->cus) * us;
 }
 
@@ -92,6 +95,8 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
     s.bytes = b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR
                   ? et_dtype_width(lo->p->tensors[b->i].shape.dtype)
                   : 2;
+    /* Where weights stream (passes/cost/tile.c has the same). */
+    s.by_chunk = m->stream_kb && p->operand == ET_F32 && s.bytes < 4;
     et_sample_symbols(x, syms);
     int64_t grain = k % LEAST_K ? STEP_K : LEAST_K;
     for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts *= 2) {
