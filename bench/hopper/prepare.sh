@@ -98,6 +98,15 @@ kernel() ( # KERNEL COLUMN
     "$bin/etcc" "$source" --machine="$machine" -v "$@" -o "$object" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
 )
 
+# Bytes of weights of experts that a step of N tokens does not choose, if all choices are as likely: of E, (1 - K/E)^N of them.
+unchosen() { # CONFIG N
+    experts=$(field "$1" num_experts) width=$(field "$1" moe_intermediate_size) bits=16
+    : "${experts:=$(field "$1" num_local_experts)}" "${width:=$(field "$1" intermediate_size)}"
+    ! grep -q '"mxfp4"' "$1" || bits=4.25
+    awk -v e="${experts:-0}" -v k="$(field "$1" num_experts_per_tok)" -v n="$2" -v f="$width" -v h="$(field "$1" hidden_size)" \
+        -v l="$(field "$1" num_hidden_layers)" -v bits=$bits 'BEGIN { printf "%.0f", e ? l * e * (1 - k / e) ^ n * 3 * f * h * bits / 8 : 0 }'
+}
+
 # How many units of 64 KiB a step has to read: weights but those of experts that are not chosen and of rows of an embedding
 # that is no head besides, and what is kept of the positions before.
 units() { # KERNEL N CONTEXT
@@ -110,6 +119,7 @@ units() { # KERNEL N CONTEXT
     if [ "$(field "$config" tie_word_embeddings)" = false ]; then
         weights=$((weights - 2 * $(field "$config" vocab_size) * $(field "$config" hidden_size)))
     fi
+    weights=$((weights - $(unchosen "$config" "$2")))
     head=$(field "$config" head_dim)
     : "${head:=$(($(field "$config" hidden_size) / $(field "$config" num_attention_heads)))}"
     kept=$((2 * 2 * $(field "$config" num_hidden_layers) * $(field "$config" num_key_value_heads) * head))
