@@ -36,7 +36,7 @@ inline cg_notifies(counter) {
 }
 
 /* Until the word has the tag. */
-inline cg_step_takes(w, tag, real) {
+inline cg_step_receives(w, tag, real) {
 #ifndef MUTANT_TAKEN_AS_IT_IS
     word[w] == tag;
 #endif
@@ -104,9 +104,9 @@ proctype reader() {
 #ifndef NOBODY_WAITS
         cg_waits(written[i], WORDS);
 #endif
-        cg_step_takes(0, TAG(i), launch * T + i + 1);
+        cg_step_receives(0, TAG(i), launch * T + i + 1);
         if
-        :: i == T - 1 -> cg_step_takes(1, TAG(i), launch * T + i + 1);
+        :: i == T - 1 -> cg_step_receives(1, TAG(i), launch * T + i + 1);
         :: else -> skip;
         fi;
         cg_notifies(taken[i]);

@@ -201,7 +201,7 @@ inline cg_take()
     d_step { r = 0; ok = 0 }
 }
 
-inline cg_taken()
+inline cg_received()
 {
 #ifdef MUTANT_TAKEN_WHERE_IT_STANDS
     popped[turn] = popped[turn] + 1
@@ -546,7 +546,7 @@ inline cg_region(instance)
        };
         cg_take();
         if
-        :: t != 0 -> cg_taken(); cg_tile(); t = 0
+        :: t != 0 -> cg_received(); cg_tile(); t = 0
         :: else
         fi
     od
