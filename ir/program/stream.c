@@ -236,13 +236,14 @@ static int writer_of(const et_program *p, int tensor) {
     return found;
 }
 
-/* The wait for all counters that tiles of FROM tell by N in an iteration. */
+/* The wait for all counters that tiles of FROM tell by N in an iteration. A flag-in-data event says
+ * nothing of what has no flags. */
 static bool whole_box(const et_program *p, const et_grid *from, const et_notify *n, et_wait *out) {
     et_exprs *x = p->g->exprs;
     const et_event *e = &p->events[n->event];
     const et_func *f = &p->funcs[from->func];
     *out = (et_wait){.event = n->event};
-    if (n->nvars || n->when != ET_ALWAYS) return false;
+    if (n->nvars || n->when != ET_ALWAYS || e->carried) return false;
     for (int d = 0; d < e->rank; d++) {
         if (e->var[d] || et_expr_loads(x, n->index[d])) return false;
         bool own = et_expr_has_vars(x, n->index[d], f->ncoords, f->coord);

@@ -3,7 +3,7 @@
  * Under a static schedule a workgroup knows from the start of a launch which tiles it will run, and
  * tensors that nothing writes may be read at any time. So a wave of its own brings the weights of
  * the tiles to come through a ring of slots in LDS, a chunk of k of a tile's product in each, while
- * the other waves are busy or wait for events: it waits for nothing but a slot that is free. It
+ * the other waves are busy or wait for events: it waits for little but a slot that is free. It
  * brings chunks in the order in which they are multiplied: that of the tiles of all streamed grids
  * in program order, of each tile chunk by chunk.
  *
