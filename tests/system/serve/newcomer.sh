@@ -15,7 +15,8 @@ block 1 > commands
 [ "$(wc -l < commands)" -eq 5 ] || die 'there are not five commands'
 sed "s/8080/$port/g" commands > commands.sh
 echo 'echo; curl -s http://127.0.0.1:'"$port"'/metrics > metrics; kill $!; wait $!' >> commands.sh
-ln -s "$src/examples" examples
+mkdir build
+ln -s "$bin/../checkpoints" build/checkpoints
 PATH=$bin:$PATH sh -e commands.sh > printed 2> server.log || die 'a command failed'
 same() {
     sed -e 's/chatcmpl-[0-9a-f]*/ID/; s/"created":[0-9]*/WHEN/; s/"status":"ok"}{/"status":"ok"}\n{/' "$1" | grep .

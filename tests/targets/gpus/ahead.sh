@@ -50,7 +50,8 @@ h = bf16(silu(grouped(gather(x, idiv(rows, 4)), up, owner)))
 y = grouped(h, down, owner)
 output out = sum(reshape(w, [1, 4, 1]) * gather(reshape(y, [size(rows, axis=0) * size(rows, axis=1), 2048]), place), axis=1)
 X
-"$bin/etcc" experts.etg --machine="$machine" --target="$target" --variants=1 -o experts.ptx
+# (Where no stream brings them once the choice is known.)
+"$bin/etcc" experts.etg --machine="$machine" --target="$target" --variants=1 --unstreamed -o experts.ptx
 awk '/ld\.global\.v4\./ { n++ } /mma\.sync|bar\.sync/ { n = 0 } /ld\.relaxed\.gpu\.global/ { if (n >= 8) found = 1; n = 0 } END { exit !found }' \
     experts.ptx || die 'no weights of experts are asked for before a wait'
 
