@@ -222,3 +222,17 @@ cmp routed.ptx again.ptx || die 'other code from the text of a program with rout
 sed '/^ *await %/d' routed.eti > unawaited.eti
 ! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
 grep -q 'decides where its weights are' said || die "$(cat said)"
+# A row of 192 k's of 2880 has 24 pieces of 16 bytes, which 32 lanes copy of four rows in three turns.
+cat > uneven.etg << 'END'
+model uneven
+dim N in 1..1
+input x : bf16[N, 2880]
+weight w : bf16[65536, 2880]
+output y : f32[N, 65536] = x @ w.T
+END
+compile uneven.etg uneven.ptx
+compile uneven.etg uneven.eti --to scheduled
+grep -q '^ *plan rows .* weights stream ' uneven.eti || die "k = 2880 does not stream: $(grep '^ *plan ' uneven.eti)"
+[ "$target" != sm_90 ] || grep -q ' chunk 192 ' uneven.eti || die "k = 2880 does not stream by 192: $(grep '^ *plan ' uneven.eti)"
+compile uneven.eti again.ptx
+cmp uneven.ptx again.ptx || die 'other code from the text of a product of an uneven k'
