@@ -249,9 +249,7 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
         val v = LLVMBuildFSub(g->b, a, b, "");
         if (LLVMIsAInstruction(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
         /* AMD's targets would read what it is used in as of -B, which has another sign of zero. */
-        if (LLVMIsAConstantFP(a) && LLVMIsNull(a))
-            v = cg_call(g, "llvm.arithmetic.fence", 1, &g->f32, 1, &v);
-        return v;
+        return LLVMIsAConstantFP(a) && LLVMIsNull(a) ? g->family->opaque(g, v) : v;
     }
     case ET_X_MUL:
         return cg_fmul(g, a, b);

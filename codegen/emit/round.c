@@ -118,9 +118,8 @@ static bool is_product(val v, int deep) {
 val cg_before_f16(cg *g, val v) {
     struct seen s = {.n = 0};
     look_for_bf16(&s, v);
-    LLVMTypeRef t = LLVMTypeOf(v);
     bool hide = s.bf16 || (g->family->rounds_products && is_product(v, 0));
-    return hide ? cg_call(g, "llvm.arithmetic.fence", 1, &t, 1, &v) : v;
+    return hide ? g->family->opaque(g, v) : v;
 }
 
 val cg_to_f16(cg *g, val v) {

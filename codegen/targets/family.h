@@ -227,6 +227,9 @@ typedef struct et_family {
     const et_box_family *boxes;           /* TMA; NULL: no target has it */
     const et_pairs_family *pairs;       /* packed pairs; NULL: the target has no vectors of bf16 */
     const et_unscaled_family *unscaled; /* unscaled; NULL: scales are applied to values */
+    /* An f32 or a vector of them, of which LLVM knows nothing: what made it and what is computed of
+     * it do not become one instruction. */
+    val (*opaque)(cg *, val);
     bool rounds_products; /* to f16, in one instruction that makes a zero of either sign +0 */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */

@@ -104,6 +104,7 @@ val amdgpu_clean_codes(cg *, val word); /* four of them, with zero for minus zer
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
 val amdgpu_multiply_packed(cg *, const et_fragment *, const val *n, const val *index, const val *m,
                            val acc);
+val amdgpu_opaque(cg *, val v);
 val amdgpu_divide(cg *, val a, val b);
 val amdgpu_exp2(cg *, val);
 val amdgpu_root(cg *, val a);

@@ -24,6 +24,7 @@ const et_family et_amdgpu = {
     .triple = "amdgcn-amd-amdhsa",
     .global = 1,
     .local = 3,
+    .opaque = amdgpu_opaque,
     .rounds_products = true,
     .scope = {[ET_SCOPE_WORKGROUP] = "workgroup",
               [ET_SCOPE_DIE] = "agent", /* LLVM has none of a die: die_acquire */

@@ -19,6 +19,26 @@ static val loose(cg *g, val v) {
     return v;
 }
 
+/* Not LLVM's fence of arithmetic: to that it may give a register that lanes share, of a value that
+ * they do not, and then knows no instruction for it. */
+static val opaque_one(cg *g, val v) {
+    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, false);
+    val copy =
+        LLVMGetInlineAsm(type, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, copy, &v, 1, "");
+}
+
+val amdgpu_opaque(cg *g, val v) {
+    LLVMTypeRef t = LLVMTypeOf(v);
+    if (t == g->f32) return opaque_one(g, v);
+    val out = LLVMGetPoison(t);
+    for (unsigned i = 0; i < LLVMGetVectorSize(t); i++) {
+        val at = cg_i32(g, (int)i), one = opaque_one(g, LLVMBuildExtractElement(g->b, v, at, ""));
+        out = LLVMBuildInsertElement(g->b, out, one, at, "");
+    }
+    return out;
+}
+
 val amdgpu_divide(cg *g, val a, val b) {
     return loose(g, LLVMBuildFDiv(g->b, a, b, ""));
 }

@@ -50,6 +50,7 @@ const et_family et_nvptx = {
     .declare_local = nvptx_declare_local,
     .keep_local = nvptx_keep_local,
     .hide = nvptx_hide,
+    .opaque = nvptx_opaque,
     .anew = nvptx_anew,
     .same = nvptx_same,
     .workgroup = nvptx_workgroup,

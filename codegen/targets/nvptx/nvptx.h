@@ -48,6 +48,7 @@ void nvptx_call_body(cg *, val call, unsigned divergent);
 void nvptx_declare_local(cg *);
 void nvptx_keep_local(cg *);
 val nvptx_hide(cg *, val ptr);
+val nvptx_opaque(cg *, val v);
 val nvptx_anew(cg *, val v);
 val nvptx_workgroup(cg *);
 val nvptx_workitem(cg *);
