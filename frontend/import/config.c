@@ -208,9 +208,9 @@ static void unused_in(const struct imp_config *c, const struct imp_options *o, c
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         const char *path = et_printf(c->arena, "%s%s", prefix, key);
-        if (means_nothing(value) || imp_config_default(c, path) ||
-            in_list(c->used, (size_t)c->nused, path) ||
-            in_list(o->ignored, (size_t)o->nignored, path))
+        bool plain = !strchr(key, '.'); /* "a.b" is a path, to b inside of a */
+        if (means_nothing(value) || in_list(o->ignored, (size_t)o->nignored, path)) continue;
+        if (plain && (imp_config_default(c, path) || in_list(c->used, (size_t)c->nused, path)))
             continue;
         if (!*prefix && in_list(ignored, sizeof ignored / sizeof *ignored, key)) continue;
         if (json_is_object(value) && is_open(c, path))

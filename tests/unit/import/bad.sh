@@ -268,6 +268,7 @@ refuses surplus_mlp_bias 'tensor "model.layers.0.mlp.down_proj.bias" is a bias'
 checkpoint surplus_norm '' '/layers.0.self_attn.q_proj/{p;s/q_proj.weight:bf16.*/q_norm.weight:bf16[6]:-1:1/}'
 refuses surplus_norm 'tensor "model.layers.0.self_attn.q_norm.weight" has no place'
 bad_config softcap '"attn_logit_softcapping": 50.0' 'field "attn_logit_softcapping" may change what is computed'
+bad_config dotted '"rope_scaling.factor": 50.0' 'field "rope_scaling.factor" may change what is computed'
 bad_config residual '"residual_multiplier": 0.22' 'field "residual_multiplier" may change what is computed'
 
 checkpoint surplus_end '' '$a model.norm.bias:bf16[24]:-1:1'
