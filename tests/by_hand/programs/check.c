@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAUNCHES = 2, DEVICES = 2, TARGETS = 2, MAX_SYMS = 4 };
+enum { LAUNCHES = 2, DEVICES = 2, TARGETS = 2, MAX_SYMS = 4, MOST_ELEMENTS = 20000 };
 
 /* A program and what each of its launches must leave. */
 struct check {
@@ -122,6 +122,30 @@ static et_tensor_data *copy_of(struct check *c, const et_tensor_data *t) {
     return to;
 }
 
+static int64_t elements_at(const struct check *c, const et_val *val, const int64_t *syms) {
+    int64_t n = 1;
+    for (int d = 0; d < val->shape.rank; d++)
+        n *= et_eval(c->g->exprs, val->shape.dim[d], syms, NULL);
+    return n;
+}
+
+/* Dims of which the largest input or output has no more than MOST_ELEMENTS. */
+static void make_smaller(struct check *c, int64_t *syms) {
+    for (int v = 1; v < c->g->nvals; v++) {
+        const et_val *val = &c->g->vals[v];
+        if (val->kind > ET_V_STATE && !val->is_output) continue;
+        for (bool less = true; less && elements_at(c, val, syms) > MOST_ELEMENTS;) {
+            less = false;
+            for (int s = 0; s < et_sym_count(c->g->exprs) && s < MAX_SYMS; s++) {
+                int64_t lo, hi;
+                et_sym_range(c->g->exprs, s, &lo, &hi);
+                less |= syms[s] > lo;
+                syms[s] = lo + (syms[s] - lo) / 2;
+            }
+        }
+    }
+}
+
 static void choose_dims(struct check *c) {
     for (int s = 0; s < et_sym_count(c->g->exprs) && s < MAX_SYMS; s++)
         for (int l = 0; l < LAUNCHES; l++) {
@@ -130,6 +154,8 @@ static void choose_dims(struct check *c) {
             int how = draw(c, 4);
             c->syms[l][s] = how == 0 ? lo : how == 1 ? hi : lo + draw(c, (int)(hi - lo + 1));
         }
+    for (int l = 0; l < LAUNCHES; l++)
+        make_smaller(c, c->syms[l]);
 }
 
 _Static_assert(CHECK_LAUNCHES == LAUNCHES * DEVICES, "check.h");
@@ -208,10 +234,7 @@ static int value_named(const struct check *c, const char *name) {
 
 static size_t bytes_at(const struct check *c, int v, int launch) {
     const et_val *val = &c->g->vals[v];
-    int64_t n = 1;
-    for (int d = 0; d < val->shape.rank; d++)
-        n *= et_eval(c->g->exprs, val->shape.dim[d], c->syms[launch], NULL);
-    return (size_t)et_dtype_size(val->shape.dtype, n);
+    return (size_t)et_dtype_size(val->shape.dtype, elements_at(c, val, c->syms[launch]));
 }
 
 /* ---- tasks in an order of their own ---- */

@@ -91,4 +91,7 @@ const char *gen_distinct(gen *, gen_dim n, int k, bool outside);
 /* Every number below K once, or NULL where there is none at hand. */
 const char *gen_order(gen *, int k);
 
+/* The whole of a program over sizes that are products of dims. */
+void gen_shapes(gen *);
+
 #endif

@@ -379,14 +379,14 @@ static void outputs(gen *g) {
     }
 }
 
-const char *gen_program(et_arena *a, uint64_t seed, bool big) {
-    gen *g = et_alloc(a, sizeof *g);
-    char *text = NULL;
-    size_t bytes = 0;
-    g->a = a;
-    g->rng = seed * 0x9e3779b97f4a7c15u + 1;
-    g->big = big;
-    g->to = open_memstream(&text, &bytes);
+int gen_kind_named(const char *name) {
+    static const char *const names[] = {"any", "mixed", "shapes"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(name, names[i])) return i;
+    return -1;
+}
+
+static void mixed(gen *g) {
     g->near = gen_chance(g, 12);
     declarations(g);
     if (g->near && gen_chance(g, 60)) {
@@ -394,13 +394,25 @@ const char *gen_program(et_arena *a, uint64_t seed, bool big) {
                        {gen_number(2), gen_number(1 + gen_draw(g, 2)),
                         gen_number(4 + gen_draw(g, 9)), gen_number(4)}};
         const char *name = gen_fresh(g, "s");
-        gen_line(g, et_printf(a, "state %s : %s%s   #: near", name,
+        gen_line(g, et_printf(g->a, "state %s : %s%s   #: near", name,
                               gen_chance(g, 50) ? "f32" : "bf16", gen_dims_text(g, &s)));
         add_name(g, name, &s, (gen_range){.max = 8})->state = true;
     }
     for (int i = 2 + gen_draw(g, STATEMENTS); i > 0; i--)
         statement(g);
     outputs(g);
+}
+
+const char *gen_program(et_arena *a, uint64_t seed, gen_kind kind, bool big) {
+    gen *g = et_alloc(a, sizeof *g);
+    char *text = NULL;
+    size_t bytes = 0;
+    g->a = a;
+    g->rng = seed * 0x9e3779b97f4a7c15u + 1;
+    g->big = big;
+    g->to = open_memstream(&text, &bytes);
+    if (kind == GEN_ANY) kind = gen_chance(g, 15) ? GEN_SHAPES : GEN_MIXED;
+    (kind == GEN_SHAPES ? gen_shapes : mixed)(g);
     fclose(g->to);
     const char *out = et_strdup(a, text);
     free(text);

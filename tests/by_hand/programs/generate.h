@@ -6,6 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef enum {
+    GEN_ANY,   /* one of all kinds, by chance */
+    GEN_MIXED, /* all that the language has */
+    GEN_SHAPES /* elements that move, over sizes that are products of dims */
+} gen_kind;
+/* The kind of this name, or -1. */
+int gen_kind_named(const char *);
+
 /* The program of SEED, the same one ever after. BIG: with integers beyond 2^31 in its indices.
  *
  * A comment behind a declaration says what the tensor holds, for check.h:
@@ -15,6 +23,6 @@
  *   #: near     (states and outputs) results that depend on the order of sums: compared to a bound
  * Everything that is not `near` is exact in f32 and in what it is stored as, in any order of sums:
  * results are the same to the last bit wherever they are computed. */
-const char *gen_program(et_arena *, uint64_t seed, bool big);
+const char *gen_program(et_arena *, uint64_t seed, gen_kind, bool big);
 
 #endif

@@ -1,5 +1,6 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--keep FOLDER]
- *          [--device NAME --target ISA] [--tries N] [--not-finite N] | --show SEED | --file FILE
+ *          [--kind any|mixed|shapes] [--device NAME --target ISA] [--tries N] [--not-finite N] |
+ * --show SEED | --file FILE
  * [--first SEED]
  *
  * Random legal programs (generate.h): each must compile, and the graph interpreter, the task
@@ -28,6 +29,7 @@ struct options {
     int tries;
     long not_finite; /* so many results are, or -1 */
     bool interpreters, big;
+    gen_kind kind;
     char kernel[4096];
 };
 
@@ -46,7 +48,7 @@ static double now(void) {
 
 static char *program_of(const struct options *o, uint64_t seed) {
     et_arena *a = et_arena_create();
-    char *text = strdup(gen_program(a, seed, o->big));
+    char *text = strdup(gen_program(a, seed, o->kind, o->big));
     et_arena_destroy(a);
     return text;
 }
@@ -222,6 +224,8 @@ static bool options(struct options *o, int argc, char **argv) {
             o->target = v;
         else if (!strcmp(argv[i - 1], "--file"))
             o->file = v;
+        else if (!strcmp(argv[i - 1], "--kind") && gen_kind_named(v) >= 0)
+            o->kind = (gen_kind)gen_kind_named(v);
         else
             return false;
     }
