@@ -234,7 +234,7 @@ static bool plan_option(eti_parser *p, et_product_plan *w) {
     } else if (eti_take_word(p, "maybe_packed")) {
         w->maybe_packed = true;
     } else if (eti_take_word(p, "boxes")) {
-        w->boxes = true;
+        w->boxes = eti_take_word(p, "weights") ? ET_BOXES_WEIGHTS : ET_BOXES_ALL;
     } else if (eti_take_word(p, "deferred")) {
         w->deferred = true;
     } else if (eti_is_word(p, "early")) {
@@ -248,8 +248,8 @@ static bool plan_option(eti_parser *p, et_product_plan *w) {
 }
 
 /* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [row_packed N] [maybe_packed]
- * [early HOW [N]] [boxes] [deferred]; whether it suits the step and the target is looked at where
- * that is known (ir/product/plan.c). */
+ * [early HOW [N]] [boxes [weights]] [deferred]; whether it suits the step and the target is looked
+ * at where that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {
     w->made = true;
     w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);

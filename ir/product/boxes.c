@@ -49,13 +49,16 @@ bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var,
            et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->k <= pitch;
 }
 
-bool et_boxes_can(const et_product_cx *g, const et_mainloop *c) {
+et_boxes_of et_boxes_may(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     et_box box;
     if (!g->t->boxes || !c->warpgroup || c->stage_k || c->tail || c->stages > ET_BOX_STAGES)
-        return false;
-    bool all = et_box_of(g, c, s->a, s->mvar, s->tm, &box);
-    for (int i = 0; i < s->nacc && all; i++)
-        all = et_box_of(g, c, s->b[i], s->nvar, s->tn, &box);
-    return all;
+        return ET_BOXES_NONE;
+    for (int i = 0; i < s->nacc; i++)
+        if (!et_box_of(g, c, s->b[i], s->nvar, s->tn, &box)) return ET_BOXES_NONE;
+    return et_box_of(g, c, s->a, s->mvar, s->tm, &box) ? ET_BOXES_ALL : ET_BOXES_WEIGHTS;
+}
+
+int et_boxes_first(const et_mainloop *c) {
+    return c->plan.boxes == ET_BOXES_WEIGHTS ? 1 : 0;
 }

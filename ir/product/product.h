@@ -191,7 +191,8 @@ int et_pipeline_row_bytes(const et_mainloop *); /* of a row in a part of a stage
 /* Operand E with ROWS values of VAR as such; false where it is none. */
 bool et_box_of(const et_product_cx *, const et_mainloop *, et_expr e, int var, int rows,
                et_box *out);
-bool et_boxes_can(const et_product_cx *, const et_mainloop *); /* all operands */
+et_boxes_of et_boxes_may(const et_product_cx *, const et_mainloop *); /* the most that may be */
+int et_boxes_first(const et_mainloop *); /* of the operands a, b[0], b[1] ...: those from here on */
 
 /* ---- early.c: before the tile's waits ---- */
 typedef struct {

@@ -168,6 +168,8 @@ typedef enum {
  * that tasks write says by then, which is looked at again after the waits; the addresses, and the
  * first weights, of a multistage pipeline of both operands. */
 typedef enum { ET_EARLY_NONE, ET_EARLY_LOADS, ET_EARLY_GUESS, ET_EARLY_PIPELINE } et_early_as;
+/* Which operands of a pipeline are copied as TMA boxes, where there are maps left. */
+typedef enum { ET_BOXES_NONE, ET_BOXES_WEIGHTS, ET_BOXES_ALL } et_boxes_of;
 typedef struct {
     bool made;
     et_rows_from rows;
@@ -182,8 +184,8 @@ typedef struct {
     int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
     et_early_as early;
     int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
-    bool boxes;       /* a pipeline's operands are copied as TMA boxes, where there are maps left */
-    bool deferred;    /* waves' partial sums are added up by the step that reads them */
+    et_boxes_of boxes;
+    bool deferred; /* waves' partial sums are added up by the step that reads them */
 } et_product_plan;
 /* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
 typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;

@@ -33,8 +33,8 @@ static bool divides(const et_step *s, int kc) {
 
 static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *out) {
     int size = et_dtype_bytes(s->operand), least = ROW / size, column = s->nacc * s->tn * size;
-    int64_t k;
-    if (!et_is_int(p->g->exprs, s->kextent, &k)) return false;
+    int64_t k = et_stream_k(p->g->exprs, s);
+    if (k <= 0) return false;
     for (out->kc = ROW / size * 2; out->kc > least; out->kc /= 2)
         if (s->tm * out->kc * size <= CHUNK_BYTES && column * out->kc <= bytes &&
             k % out->kc == 0 && divides(s, out->kc))

@@ -35,7 +35,7 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val stage, int f
     int64_t bytes = 0;
     for (int i = first; i <= last; i++)
         bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
-    g->family->boxes->expect(g, barrier, (int)bytes, first == 0);
+    g->family->boxes->expect(g, barrier, (int)bytes, first == r->boxed);
     for (int part = 0; part < r->parts; part++)
         for (int i = first; i <= last; i++) {
             const et_chunk_operand *s = &r->side[i];
@@ -60,7 +60,8 @@ static void end_one(cg *g, cg_if *one) {
 
 void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int last) {
     cg_if one;
-    if (from >= end) return;
+    first = first > r->boxed ? first : r->boxed;
+    if (from >= end || first > last) return;
     begin_one(g, &one);
     g->family->boxes->order(g);
     for (int i = from; i < end && i < r->c->p.chunks; i++)
@@ -72,7 +73,7 @@ void cg_chunks_refill(cg *g, const et_chunks *r, val chunk, val stage) {
     cg_if some, one;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->now.nchunks));
     begin_one(g, &one);
-    copy_matrices(g, r, chunk, stage, 0, r->nsides - 1);
+    copy_matrices(g, r, chunk, stage, r->boxed, r->nsides - 1);
     end_one(g, &one);
     cg_if_end(g, &some);
 }

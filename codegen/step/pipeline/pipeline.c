@@ -37,7 +37,6 @@ static void fill(cg *g, et_chunks *r) {
     if (r->bulk) {
         cg_chunks_fill(g, r, 0, r->early, 0, 0);
         cg_chunks_fill(g, r, r->early, ahead, 0, all);
-        return;
     }
     for (int i = 0; i < ahead && r->async; i++)
         cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), i < r->early ? 0 : all);

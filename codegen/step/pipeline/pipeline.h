@@ -38,10 +38,11 @@ typedef struct et_chunks {
     int nsides;
     int wide;   /* bytes of a row in a part */
     int parts;  /* of a chunk */
-    bool async; /* some are */
-    bool bulk;  /* or all are, as TMA boxes: no work-item has pieces */
-    val piece;  /* of a row, that this work-item has */
-    int early;  /* of so many chunks right operands are in flight before any row is */
+    bool async; /* some are copied by work-items */
+    bool bulk;  /* those from number BOXED on as TMA boxes: no work-item has pieces of these */
+    int boxed;
+    val piece; /* of a row, that this work-item has */
+    int early; /* of so many chunks right operands are in flight before any row is */
 } et_chunks;
 
 /* The ring, for what the tile has of both operands; C is set. */

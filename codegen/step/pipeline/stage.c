@@ -81,8 +81,9 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
     r->bulk = c->p.plan.boxes && g->box_bytes_lds && cg_has_map(g, r->nsides);
+    r->boxed = r->bulk ? et_boxes_first(&c->p) : r->nsides;
     for (int i = 0; i < r->nsides; i++)
-        if (r->bulk)
+        if (i >= r->boxed)
             cg_chunks_begin_box(g, r, &r->side[i]);
         else
             begin_side(g, r, &r->side[i]);

@@ -66,7 +66,7 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val stage = t->v[t->sums], next = cg_chunks_next(g, r, stage);
     val last = cg_addi(g, r->c->now.nchunks, -1);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
-    if (!r->bulk) g->family->warpgroup->written(g);
+    if (r->boxed) g->family->warpgroup->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
     val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, stage, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
@@ -150,7 +150,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
     cg_chunks_begin(g, r);
     for (int i = 0; i < r->nsides; i++) {
         et_chunk_operand *s = &r->side[i];
-        for (int j = 0; j < s->n && !r->bulk; j++) {
+        for (int j = 0; j < s->n; j++) {
             val first = LLVMBuildPtrToInt(g->b, cg_chunk_first(g, r, s, j), g->i64, "");
             first = g->family->anew(g, first);
             s->first[j] = LLVMBuildIntToPtr(g->b, first, g->gptr, "");

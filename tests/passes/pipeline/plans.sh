@@ -64,7 +64,7 @@ for etg in plain.etg row.etg quantised.etg; do
     for early in none loads guess 'pipeline 0' 'pipeline 2'; do
         try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
     done
-    for word in maybe_packed boxes deferred; do try "$etg" "s/\$/ $word/"; done
+    for word in maybe_packed boxes 'boxes weights' deferred; do try "$etg" "s/\$/ $word/"; done
     try "$etg" 's/ deferred//'
 done
 printf 'plans.sh: %d kernels right, %d plans refused\n' $made $refused

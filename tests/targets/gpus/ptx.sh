@@ -156,6 +156,27 @@ if [ "$target" = sm_90 ]; then
     echo "$order" | grep -qE 'TTI+FB.*F(eC+)+P+A+BF(EC+)+LM+BEC+' || die "$ptx: copies are not in their order: $order"
 fi
 
+# Rows that are gathered are copied by work-items; weights of a group come by rectangles all the same, in the same loop.
+cat > gathered.etg << 'ETG'
+model gathered
+dim N in 1024..1024
+input x : bf16[N, 1024]
+input i : i32[N]
+weight w : bf16[4, 1024, 1024] = "w"
+rows, place, owner, first = group(i, 4, pad=128)
+y = grouped(gather(x, rows), w, owner)
+output z = gather(reshape(y, [size(rows, axis=0) * size(rows, axis=1), 1024]), place)
+ETG
+ptx=gathered.ptx
+if [ "$target" = sm_90 ]; then
+    "$bin/etcc" gathered.etg --target="$target" --to=scheduled -o gathered.eti
+    grep -q 'plan rows pipeline .* boxes weights$' gathered.eti || die 'gathered.eti: weights of groups are no rectangles'
+    "$bin/etcc" gathered.etg --target="$target" -o $ptx
+    order=$(awk '/cp\.async\.cg/ { print "c" } /bar\.sync/ { print "B" } /arrive\.expect_tx/ { print "E" } /bulk\.tensor/ { print "C" }
+        /fence\.proxy\.async/ { print "F" } /try_wait/ { print "L" } /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')
+    echo "$order" | grep -qE 'F(EC)+c+LM+FBc+EC' || die "$ptx: rows and weights are not in their order: $order"
+fi
+
 # Rows of queries: those are in registers, keys are rows in shared memory, and values are read across rows there.
 cat > rows.etg << 'ETG'
 model rows
