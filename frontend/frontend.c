@@ -60,17 +60,29 @@ static et_graph *build(et_arena *arena, et_diags *diags, int n, const et_source 
     return et_diag_errors(diags) > before ? NULL : g;
 }
 
+/* The program as it stands, with choices that were MADE, or that are. */
+static et_graph *whole(et_arena *arena, int n, const et_source *sources, bool mix,
+                       et_choices *made) {
+    made->fixed = made->n > 0;
+    made->next = 0;
+    return build(arena, et_diags_create(arena), n, sources, mix, NULL, made);
+}
+
 /* What a program means hangs on the bounds that it declares, not on narrower ones: where it leaves
- * choices to the front end, these are the ones of the program as it stands. */
+ * choices to the front end that show, these are the ones of the program as it stands. */
 static et_graph *build_for(et_arena *arena, et_diags *diags, int n, const et_source *sources,
                            bool mix, const et_dim_range *narrow) {
-    et_choices made = {0};
-    et_graph *g = build(arena, diags, n, sources, mix, narrow, &made);
+    et_choices made = {0}, declared = {0};
+    et_graph *g = build(arena, diags, n, sources, mix, narrow, &made), *one, *other;
     if (!narrow || !g || !made.n) return g;
-    made = (et_choices){0};
-    if (!build(arena, et_diags_create(arena), n, sources, mix, NULL, &made)) return NULL;
-    made.fixed = true;
-    return build(arena, diags, n, sources, mix, narrow, &made);
+    one = whole(arena, n, sources, mix, &declared);
+    if (!one) return NULL;
+    if (memcmp(made.of, declared.of, (size_t)made.n * sizeof *made.of) == 0) return g;
+    other = whole(arena, n, sources, mix, &made);
+    if (other && !et_pads_show(one, other)) return g;
+    declared.fixed = true;
+    declared.next = 0;
+    return build(arena, diags, n, sources, mix, narrow, &declared);
 }
 
 et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, const char *text,

@@ -2,7 +2,7 @@
 #include "frontend/sema/sema.h"
 #include <string.h>
 
-enum { MIN_PAD = 16, MAX_PAD = 64, MIN_BLOCK = 64, MAX_BLOCK = 1024, MAX_GROUPS = 1 << 16 };
+enum { MIN_PAD = 16, MAX_PAD = 128, MIN_BLOCK = 64, MAX_BLOCK = 1024, MAX_GROUPS = 1 << 16 };
 enum {
     FEW_ROWS = 2048
 }; /* counting them anew for each block takes no longer than one more event */

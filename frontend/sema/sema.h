@@ -118,6 +118,10 @@ typedef struct {
 /* ---- sema.c: statements ---- */
 void et_sema_statement(et_sema *, const et_stm *);
 
+/* ---- pads.c ---- */
+/* Of one program, with these choices and with others: may what it means differ? */
+bool et_pads_show(const et_graph *, const et_graph *);
+
 /* ---- report.c ---- */
 /* Always false. Inside a built-in definition the place is the call that led there. */
 bool et_sema_error(et_sema *, et_loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
