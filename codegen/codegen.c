@@ -68,9 +68,9 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
     }
     int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * et_layout_groups(fr->layout);
     if (s->wn * s->wk * s->wm != waves || s->tm % (16 * s->wm) || !et_step_divides_columns(s) ||
-        s->kc % (k * s->wk)) {
+        et_step_chunk(f, s) % (k * s->wk)) {
         cg_error(g, "%s: a contraction of %d x %d by %d does not divide among %d x %d x %d waves",
-                 f->name, s->tm, s->tn, s->kc, s->wn, s->wk, s->wm);
+                 f->name, s->tm, s->tn, et_step_chunk(f, s), s->wn, s->wk, s->wm);
         return false;
     }
     g->f = f;

@@ -81,14 +81,11 @@ static void tile_side(eti_parser *p, int scope, int grain, int *out_var, int *ou
     p->nscope = inner;
 }
 
-/* [by KC] [waves WN * WK [* WM]], else chosen: one wave per 16 columns, as much k as half the
- * memory. */
-static et_loc division(eti_parser *p, et_step *s) {
+/* [by KC] [waves WN * WK [* WM]], else chosen: one wave per 16 columns. */
+static et_loc division(eti_parser *p, et_step *s, int *out_by) {
     et_loc loc = p->tok.loc;
-    int unit = 64 / et_dtype_bytes(s->operand);
-    int64_t lo, hi, k = INT32_MAX;
-    if (s->kextent.id && et_bounds(p->x, s->kextent, &lo, &hi)) k = hi;
-    if (eti_take_word(p, "by")) s->kc = (int)eti_need_int(p, 1, 1 << 16, "the k staged at a time");
+    if (eti_take_word(p, "by"))
+        *out_by = (int)eti_need_int(p, 1, 1 << 16, "the k staged at a time");
     s->wn = waves(p);
     while (s->tn && (s->tn / 16) % s->wn)
         s->wn /= 2;
@@ -107,14 +104,26 @@ static et_loc division(eti_parser *p, et_step *s) {
                   s->wk, p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
     else if (s->wm > 1 && s->tm % (16 * s->wm))
         eti_error(p, loc, "%d rows do not divide among %d waves by 16", s->tm, s->wm);
-    unit *= s->wk;
-    int least = 8 / et_dtype_bytes(s->operand) * s->wk;
-    if (!s->kc)
-        s->kc = k < 256 ? (int)((k + unit - 1) / unit) * unit : (256 + unit - 1) / unit * unit;
-    if (s->kc % least)
-        eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, s->kc);
     p->broken |= p->errors > before; /* the buffers depend on it */
     return loc;
+}
+
+/* The k's that buffers are declared with: BY, those of the buffer for a that is there, or the
+ * plan's; else as many as half of the memory. */
+static int declared_k(eti_parser *p, const et_step *s, int by, const char *a, et_loc loc) {
+    int unit = 64 / et_dtype_bytes(s->operand) * s->wk, have = a ? eti_local(p, a) : -1, kc = by;
+    int least = 8 / et_dtype_bytes(s->operand) * s->wk;
+    const et_local *l = have >= 0 ? &p->f->locals[have] : NULL;
+    int64_t lo, hi, k = INT32_MAX;
+    if (et_bounds(p->x, s->kextent, &lo, &hi)) k = hi;
+    if (!kc && l && l->rank > 1) kc = l->dim[l->rank - 1];
+    if (!kc && s->plan[ET_PLAN_MAIN].made) kc = s->plan[ET_PLAN_MAIN].chunk;
+    if (!kc) kc = k < 256 ? (int)((k + unit - 1) / unit) * unit : (256 + unit - 1) / unit * unit;
+    if (by && s->plan[ET_PLAN_MAIN].made)
+        eti_error(p, loc, "the k of a chunk is the plan's: leave 'by' out");
+    if (kc % least) eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, kc);
+    p->broken |= (by && s->plan[ET_PLAN_MAIN].made) || kc % least;
+    return kc;
 }
 
 static void sums(eti_parser *p, et_step *s, const int dim[3]) {
@@ -173,7 +182,7 @@ static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
 }
 
 /* Buffers that hold several chunks, of both operands; false where A, if it is given, is of one. */
-static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc loc) {
+static bool ring(eti_parser *p, et_step *s, int kc, const char *a, const char *b, et_loc loc) {
     int have = a ? eti_local(p, a) : -1;
     const et_local *l = have >= 0 ? &p->f->locals[have] : NULL;
     if (!l || l->rank != 3) {
@@ -191,14 +200,14 @@ static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc
     have = eti_local(p, b);
     const et_local *of = have >= 0 ? &p->f->locals[have] : NULL;
     bool slot = of && of->slot && of->rank == 3;
-    int k = slot ? of->dim[2] : s->kc;
-    s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, 0);
+    int k = slot ? of->dim[2] : kc;
+    s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, kc}, 0);
     s->stage_b =
         buffer(p, b, loc, "b", s->operand, 3, (int[]){slot ? 1 : stages, s->nacc * s->tn, k}, 0);
-    if (k % s->kc) eti_error(p, loc, "a slot holds whole chunks of %d", s->kc);
+    if (k % kc) eti_error(p, loc, "a slot holds whole chunks of %d", kc);
     for (int i = 0; i < 2 && !p->broken; i++) {
         const et_local *r = &p->f->locals[i ? s->stage_b : s->stage_a];
-        if (r->rank == 3 && r->pitch != (i ? k : s->kc))
+        if (r->rank == 3 && r->pitch != (i ? k : kc))
             eti_error(p, loc, "the rows of a ring lie next to each other");
     }
     return true;
@@ -301,7 +310,8 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     p->nscope = coords;
     if (s->kvar >= 0 && eti_take_word(p, "extent"))
         s->kextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
-    et_loc waves = division(p, s);
+    int by = 0;
+    et_loc waves = division(p, s, &by);
     if (eti_take_word(p, "stage")) {
         at = p->tok.loc;
         a = eti_need_name(p, ETI_LOCAL, "a local buffer");
@@ -313,6 +323,8 @@ void eti_step_contract(eti_parser *p, et_step *s) {
         p->broken = true; /* reported */
         return;
     }
+    int kc = declared_k(p, s, by, a, waves);
+    if (p->broken) return;
     if (s->mvar == s->nvar || s->kvar == s->mvar || s->kvar == s->nvar)
         eti_error(p, loc, "m, n and k need names of their own");
     eti_bind_var(p, s->mvar);
@@ -321,16 +333,16 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     p->nscope = coords;
     sums(p, s, (int[]){s->wk, s->tm, s->tn});
     if (p->broken) return;
-    if (ring(p, s, a, b, at)) {
+    if (ring(p, s, kc, a, b, at)) {
         columns(p, s, waves);
         distinct(p, s, begin);
         return;
     }
     int pad = 16 / et_dtype_bytes(s->operand);
-    s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){staged(p, s, a, b), s->kc}, pad);
+    s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){staged(p, s, a, b), kc}, pad);
     bool direct = all_contiguous(p, s);
     if (b || (!a && !direct))
-        s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, s->kc}, pad);
+        s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, kc}, pad);
     else if (!direct && !all_computed(p, s))
         eti_error(p, at, "b is not contiguous along k: give a second buffer to stage it");
     columns(p, s, waves);

@@ -6,7 +6,7 @@ enum { ROW = 64, PIECE = 16 };
 /* Twice as long where the waves of a warpgroup MMA read them and a chunk has as much of each row:
  * memory is read in whole lines then. */
 int et_pipeline_row_bytes(const et_mainloop *c) {
-    return c->warpgroup && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+    return c->warpgroup && c->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
 }
 
 /* Elements of T that there are at each launch: a launch may bind less of an argument than the most

@@ -89,7 +89,7 @@ bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     by.nload = d->nraws * rows;
     if (by.nload > ET_MAX_FRAGMENTS) return false;
     by.direct = true;
-    by.pitch_a = by.kc + et_mainloop_pad(&by, et_mainloop_pitch(g, &by));
+    by.pitch_a = by.kc + et_mainloop_pad(g, &by);
     *c = by;
     return true;
 }
@@ -327,7 +327,6 @@ const et_step *et_decode_fp8(const et_product_cx *g, const et_step *s) {
     et_step *as = et_alloc(g->arena, sizeof *as);
     *as = *s;
     as->operand = ET_E4M3;
-    as->kc = 2 * s->kc; /* which takes as many bytes */
     for (int i = 0; i < s->nacc; i++) {
         as->b[i] = load_of(g, s->b[i]);
         if (!as->b[i].id) return NULL;

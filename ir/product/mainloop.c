@@ -20,9 +20,14 @@ int et_mainloop_pitch(const et_product_cx *g, const et_mainloop *c) {
     return l->pitch * et_dtype_bytes(l->dtype) / c->size;
 }
 
+static int declared_k(const et_product_cx *g, const et_mainloop *c) {
+    const et_local *l = &g->f->locals[c->s->stage_a];
+    return et_step_declared_k(g->f, c->s) * et_dtype_bytes(l->dtype) / c->size;
+}
+
 /* So that neighbouring rows begin in other banks. */
-int et_mainloop_pad(const et_mainloop *c, int pitch) {
-    int pad = pitch - c->s->kc, most = 16 / c->size;
+int et_mainloop_pad(const et_product_cx *g, const et_mainloop *c) {
+    int pad = et_mainloop_pitch(g, c) - declared_k(g, c), most = 16 / c->size;
     return pad < most ? pad : most;
 }
 
@@ -68,7 +73,7 @@ static et_warpgroup_rows group_of(const et_product_cx *g, const et_mainloop *c) 
         return ET_WARPGROUP_NONE;
     int columns = rows == ET_WARPGROUP_M ? s->tn / s->wn : s->tm / s->wm;
     /* A part has two: waves have all of some parts, or one of one part. */
-    int steps = s->kc / of->k, own = steps / s->wk;
+    int steps = c->kc / of->k, own = steps / s->wk;
     bool whole = steps % s->wk == 0 && (own % 2 == 0 || steps == 2);
     return columns <= of->most && whole ? rows : ET_WARPGROUP_NONE;
 }
@@ -82,16 +87,18 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
     c->fr = kind.maybe_packed ? et_target_maybe_packed(g->t, s->operand)
                               : et_target_fragment(g->t, s->operand);
     if (!c->fr) return false;
-    int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
     if (s->stage_b >= 0 && g->f->locals[s->stage_b].slot) {
         c->stage_k = g->f->locals[s->stage_b].dim[2];
         c->streamed = true;
     }
     c->size = et_dtype_bytes(s->operand);
+    c->kc = declared_k(g, c);
+    int groups = et_layout_groups(c->fr->layout), kw = c->kc / s->wk;
     c->bits = bits_of(g, c);
     int lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
-    while (kw % (lane_k * groups))
+    while (lane_k > c->fr->lane_k && kw % (lane_k * groups))
         lane_k /= 2;
+    if (kw % (lane_k * groups)) return false;
     et_mainloop_lane_k(c, c->packed ? ET_PACKED_LANE_K : lane_k);
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
@@ -111,7 +118,6 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
     c->direct = !c->stages;
     for (int i = 0; i < s->nacc && !c->stages && !c->packed; i++)
         c->direct &= et_access_direct(g->p, g->f, s, s->b[i], c->piece);
-    c->kc = s->kc;
     c->units = kw / c->unit_k;
     c->pitch_a = et_mainloop_pitch(g, c);
     c->sets = 1;
@@ -122,7 +128,7 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
 /* ---- k ---- */
 
 void et_mainloop_cut(const et_product_cx *g, et_mainloop *c, int units) {
-    int per = c->nsub * c->rows_n * c->products, pad = et_mainloop_pad(c, et_mainloop_pitch(g, c));
+    int per = c->nsub * c->rows_n * c->products, pad = et_mainloop_pad(g, c);
     c->units = units;
     c->kc = units * c->s->wk * c->unit_k;
     c->pitch_a = c->kc + pad;
@@ -179,7 +185,8 @@ bool et_mainloop_may_pack(const et_product_cx *g, const et_mainloop *c) {
 /* The buffer for a holds what waves multiply of a unit. */
 bool et_mainloop_fits_packed(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
-    int wide = s->wk * ET_PACKED_K, pitch = et_mainloop_pitch(g, c), pad = pitch - s->kc;
+    int wide = s->wk * ET_PACKED_K, pitch = et_mainloop_pitch(g, c);
+    int pad = pitch - declared_k(g, c);
     return wide + (pad < 8 ? pad : 8) <= s->tm * pitch / 16;
 }
 
@@ -233,8 +240,8 @@ static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     int wide = et_pipeline_row_bytes(c);
     int per = g->p->workgroup / (wide / PIECE);
-    if ((s->wk > 1 && !c->warpgroup) || s->stage_b < 0 || s->kc * c->size % ROW ||
-        s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
+    if ((s->wk > 1 && !c->warpgroup) || s->stage_b < 0 || c->kc * c->size % ROW ||
+        c->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
         g->p->workgroup % (wide / PIECE))
         return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
                "waves take the same k";

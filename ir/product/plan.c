@@ -29,7 +29,7 @@ static bool cut(const et_product_cx *g, et_mainloop *c, const et_product_plan *w
         if (!c->stages && c->s->stage_b < 0)
             return no(out_why, "b is not contiguous along k and there is no buffer to stage it");
         c->direct = false;
-        return w->chunk == c->s->kc ||
+        return w->chunk == c->kc ||
                no(out_why, "what is staged is staged in chunks as large as its buffers");
     }
     if (!whole) return no(out_why, "a chunk has whole units of all waves");
@@ -118,7 +118,7 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
         return no(out_why, "the target has no matrix instruction for the operands");
     bool whole =
         c->packed || (w->lane_k > 0 && !(w->lane_k & (w->lane_k - 1)) && w->lane_k <= 16 &&
-                      c->s->kc / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
+                      w->chunk / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
     whole &= w->lane_k % c->fr->lane_k == 0;
     if (!whole) return no(out_why, "a lane's k's do not divide a wave's part of a chunk");
     if (c->packed && (w->lane_k != c->lane_k || !et_mainloop_fits_packed(g, c)))

@@ -158,9 +158,10 @@ bool et_mainloop_fits_packed(const et_product_cx *, const et_mainloop *);
 bool et_mainloop_pairs_with(const et_mainloop *, const et_mainloop *packed);
 
 int et_mainloop_sums(const et_mainloop *); /* 16 x 16, of a wave */
-/* Elements between rows of the buffer for a as it is declared; without what lies between rows. */
+/* Elements from one row to the next of the buffer for a as it is declared; and those of them that
+ * are between rows of a chunk. */
 int et_mainloop_pitch(const et_product_cx *, const et_mainloop *);
-int et_mainloop_pad(const et_mainloop *, int pitch);
+int et_mainloop_pad(const et_product_cx *, const et_mainloop *);
 int64_t et_most_rows(const et_product_cx *, const et_step *); /* of a that a tile may have */
 const char *et_mainloop_problem(const et_product_cx *, const et_mainloop *);
 /* Waves' parts of a sum are added up by the map that reads them, and by no step of their own. */

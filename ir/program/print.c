@@ -133,7 +133,8 @@ static void print_contract(struct out *o, const et_step *s) {
     fprintf(f, " live %s] over ", text(o, s->nlive));
     print_var(o, s->kvar);
     print_extent(o, s->kvar, s->kextent);
-    fprintf(f, " by %d waves %d * %d", s->kc, s->wn, s->wk);
+    if (!s->plan[ET_PLAN_MAIN].made) fprintf(f, " by %d", et_step_declared_k(o->f, s));
+    fprintf(f, " waves %d * %d", s->wn, s->wk);
     if (s->wm > 1) fprintf(f, " * %d", s->wm);
     fprintf(f, " stage $%s", local_name(o, s->stage_a));
     if (s->stage_b >= 0) fprintf(f, ", $%s", local_name(o, s->stage_b));

@@ -241,8 +241,9 @@ typedef struct et_step {
     int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
     int wn, wk;          /* waves along n and along k */
     et_product_plan plan[ET_PLANS];
-    int wm;      /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
-    int kc;      /* k of a chunk; a multiple of the matrix instruction's k times wk */
+    int wm; /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
+    /* KC: a multiple of the matrix instruction's k times wk. Of what goes through local memory it
+     * is the k of a chunk; where b does not, A is room for staged rows, which the plan cuts. */
     int stage_a; /* local, operand type, [tm][kc]: staged rows of a; or, with a multistage pipeline
                     of both operands, [stages][tm][kc], in a layout that codegen chooses */
     int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a

@@ -101,6 +101,16 @@ int et_step_stages(const et_func *f, const et_step *s) {
     return l->rank == 3 ? l->dim[0] : 0;
 }
 
+int et_step_declared_k(const et_func *f, const et_step *s) {
+    const et_local *l = &f->locals[s->stage_a];
+    return l->dim[l->rank - 1];
+}
+
+int et_step_chunk(const et_func *f, const et_step *s) {
+    const et_product_plan *w = &s->plan[ET_PLAN_MAIN];
+    return w->made ? w->chunk : et_step_declared_k(f, s);
+}
+
 et_warpgroup_rows et_step_warpgroup(const et_step *s, int waves) {
     if (!waves || et_dtype_bytes(s->operand) != 2) return ET_WARPGROUP_NONE;
     if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_WARPGROUP_M;

@@ -53,6 +53,10 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* Stages of a CONTRACT step's multistage pipeline; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
+/* The k's that a CONTRACT step multiplies at a time: its plan's chunk, and before there is a plan
+ * those that the buffer for a is declared with. */
+int et_step_chunk(const et_func *, const et_step *);
+int et_step_declared_k(const et_func *, const et_step *);
 /* May locals A and B of the function share memory? True where one holds chunks of a product's
  * operand that no other step touches and the other the same step's sums, which are stored after the
  * mainloop. */

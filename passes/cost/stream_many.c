@@ -81,7 +81,7 @@ static int end_of_step(const et_func *f, const et_step *s) {
 static void lay_out(et_func *f, et_step *s, const struct cut *by) {
     et_local *a = &f->locals[s->stage_a], *b = &f->locals[s->stage_b];
     int was = end_of_step(f, s), now;
-    s->kc = a->pitch = a->dim[2] = by->kc;
+    a->pitch = a->dim[2] = by->kc;
     a->dim[0] = by->stages;
     b->dim[0] = 1;
     b->pitch = b->dim[2] = by->stage_k;

@@ -222,7 +222,8 @@ double et_ring_rows(const et_step *s, int group_waves) {
 /* Chunks of a ring that are in flight while one is multiplied, as codegen has them: those of the
  * ring, or as many as registers are loaded with. */
 static int ahead(const struct tile *t, const et_step *s) {
-    double chunk = (double)(s->tm + s->nacc * s->tn) * s->kc * et_dtype_bytes(s->operand);
+    double chunk =
+        (double)(s->tm + s->nacc * s->tn) * et_step_chunk(t->f, s) * et_dtype_bytes(s->operand);
     int n = 4;
     if (t->m->local_copies) return et_step_stages(t->f, s) - 1;
     while (n > 1 && n * chunk > t->m->load_kb * 1024)
@@ -234,10 +235,11 @@ static int ahead(const struct tile *t, const et_step *s) {
  * ahead of tasks this shows, and a wave may have rows of its own instead. */
 static double rows_waited_for(const struct tile *t, const et_step *s, const et_step_elements *e,
                               double m, double k) {
-    double pieces = (double)(((int64_t)m + 15) / 16), fills = k / s->kc, n = 0;
+    double pieces = (double)(((int64_t)m + 15) / 16), chunk = et_step_chunk(t->f, s),
+           fills = k / chunk, n = 0;
     bool ahead = t->m->stream_kb > 0, own = ahead && s->wn == 1;
     if (ahead && m > TOGETHER && e->a.ops > 0) n += pieces * fills; /* they are computed */
-    if (!own && pieces > 1) n += (pieces - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
+    if (!own && pieces > 1) n += (pieces - 1) * (double)(int64_t)((k + chunk - 1) / chunk);
     return n;
 }
 
@@ -262,14 +264,15 @@ static bool loads_by_chunk(const struct tile *t, const et_step *s, double k) {
 
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
+    int chunk = et_step_chunk(t->f, s);
     bool ring = et_step_stages(t->f, s) > 0;
     double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
     double rows = ring ? et_ring_rows(s, t->m->group_waves) : m16 * s->wn;
     if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
-    if (ring) t->c.ring += (k + s->kc - 1) / s->kc / ahead(t, s);
+    if (ring) t->c.ring += (k + chunk - 1) / chunk / ahead(t, s);
     if (!ring) t->c.turns += rows_waited_for(t, s, e, m, k);
-    if (loads_by_chunk(t, s, k)) t->c.ring += (k + s->kc - 1) / s->kc;
+    if (loads_by_chunk(t, s, k)) t->c.ring += (k + chunk - 1) / chunk;
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {

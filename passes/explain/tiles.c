@@ -35,8 +35,8 @@ static void put_products(const struct explain *e, const et_func *f, const et_gro
         fprintf(e->to, "; ");
         if (s->nacc > 1) fprintf(e->to, "%d ", s->nacc);
         fprintf(e->to, "%s product%s of %d x %d, %d of k at a time, waves %d along n x %d along k",
-                et_dtype_name(s->operand), s->nacc == 1 ? "" : "s", s->tm, s->tn, s->kc, s->wn,
-                s->wk);
+                et_dtype_name(s->operand), s->nacc == 1 ? "" : "s", s->tm, s->tn,
+                et_step_chunk(f, s), s->wn, s->wk);
         if (gr && gr->parts > 1)
             fprintf(e->to, ", split-K in %d parts that its readers add up", gr->parts);
     }

@@ -26,7 +26,7 @@ static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) 
  * OWN: rows may be a wave's own. */
 static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) {
     const et_step *s = c->s;
-    int pitch = et_mainloop_pitch(g, c), pad = et_mainloop_pad(c, pitch);
+    int pitch = et_mainloop_pitch(g, c), pad = et_mainloop_pad(g, c);
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * c->products;
     int units = (s->tm * pitch / 16 - pad) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
@@ -65,8 +65,7 @@ static int room_of_row(const et_product_cx *g, const et_mainloop *c, bool ring) 
     const et_local *l = &g->f->locals[c->s->stage_a];
     int pitch = et_mainloop_pitch(g, c), all = c->s->tm * pitch / 16;
     int one = (int)l->dim[0] * pitch - et_decode_kept(g) / c->size;
-    return (ring && et_most_rows(g, c->s) == 1 && one > all ? one : all) -
-           et_mainloop_pad(c, pitch);
+    return (ring && et_most_rows(g, c->s) == 1 && one > all ? one : all) - et_mainloop_pad(g, c);
 }
 
 static bool compute(const et_product_cx *g, et_mainloop *c) {
@@ -88,7 +87,7 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
 /* From a stage of the ring a lane takes as much as one load brings, if it can. */
 static void decode(const et_product_cx *g, et_mainloop *c) {
     if (c->direct || c->stages || c->side_by_side) return;
-    int lane_k = c->lane_k, kw = c->s->kc / c->s->wk;
+    int lane_k = c->lane_k, kw = c->kc / c->s->wk;
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
         if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
         et_mainloop_lane_k(c, k);

@@ -90,11 +90,11 @@ static int round_down(int n, int to) {
 
 /* Rows of the buffer for a: those of all chunks where they are so few that fewer than sixteen hold
  * them, and some for what lies between them should codegen cut k into more chunks. */
-static int staged_rows(const et_contract_tiler *c, const et_step *s) {
+static int staged_rows(const et_contract_tiler *c, const et_step *s, int kc) {
     int most = c->m_axis < 0 ? 1 : c->t.tile[c->m_axis], rows = 1, chunks = 1;
     while (rows < most)
         rows *= 2;
-    while ((int64_t)chunks * s->kc < et_cut_upper(c, s->kextent) && chunks < 16)
+    while ((int64_t)chunks * kc < et_cut_upper(c, s->kextent) && chunks < 16)
         chunks *= 2;
     return c->direct && rows * (chunks + 1) < s->tm ? rows * (chunks + 1) : s->tm;
 }
@@ -128,9 +128,9 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     int most = round_down(left / (rows * bytes) - 2 * pad, unit);
     most = most > unit ? most : unit;
     int64_t k = et_cut_upper(c, s->kextent), chunks = (k + most - 1) / most;
-    s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
-    if (own) s->kc = unit;
-    int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
+    int kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
+    if (own) kc = unit;
+    int dim_a[] = {staged_rows(c, s, kc), kc}, dim_b[] = {s->tn, kc};
     bool two = c->direct && s->tm > 16 && !et_may_stream(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
     bool four = turns(c, s);
@@ -138,8 +138,8 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     bool meet = c->direct && et_may_stream(c->t.opt); /* so that the ring has more slots */
     if (meet) f->lds_bytes = at;                      /* et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a,
-                              four ? 2 * s->kc + 4 * pad : (two ? 2 : 1) * s->kc + 2 * pad);
-    if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
+                              four ? 2 * kc + 4 * pad : (two ? 2 : 1) * kc + 2 * pad);
+    if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, kc + pad);
     if (f->lds_bytes < end) f->lds_bytes = end;
 }
 

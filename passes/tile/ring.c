@@ -126,7 +126,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     int stages, parts = m->local_copies ? copied(s, m, left, part, &stages)
                                         : loaded(p->g->exprs, s, m, left, part, &stages);
     if (!parts) return false;
-    s->kc = parts * ROW_BYTES / bytes;
+    int kc = parts * ROW_BYTES / bytes;
     f->lds_bytes = at;
     for (int a = 0; a < s->nacc; a++) {
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
@@ -137,8 +137,8 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     }
     at += sums;
     f->lds_bytes -= sums; /* the chunks are in the same place: et_locals_may_meet */
-    s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);
-    s->stage_b = et_local_add(p, f, "b", s->operand, 3, (int[]){stages, columns, s->kc}, s->kc);
+    s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, kc}, kc);
+    s->stage_b = et_local_add(p, f, "b", s->operand, 3, (int[]){stages, columns, kc}, kc);
     if (f->lds_bytes < at) f->lds_bytes = at;
     return true;
 }

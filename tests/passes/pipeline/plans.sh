@@ -67,5 +67,39 @@ for etg in plain.etg row.etg quantised.etg; do
     for word in maybe_packed boxes 'boxes weights' deferred; do try "$etg" "s/\$/ $word/"; done
     try "$etg" 's/ deferred//'
 done
+# How much of k is multiplied at a time is one number, wherever it is written.
+"$bin/etcc" plain.etg --variants=1 --explain -o plain.hsaco > explained
+for etg in plain row; do
+    ! grep -q 'over k < [0-9]* by ' $etg.eti || die "$etg.eti says the k of a chunk twice"
+done
+sed -n 's/.* plan .* chunk \([0-9]*\) .*/\1/p' plain.eti | sort > chunks
+sed -n 's/.* products* of .*, \([0-9]*\) of k at a time.*/\1/p' explained | sort | cmp -s - chunks ||
+    die "--explain and the plans differ: $(cat explained)"
+refuse() { # TEXT.eti MESSAGE
+    status=0
+    "$bin/etcc" "$1" --target=gfx942 -o changed.hsaco 2> said || status=$?
+    [ $status -eq 1 ] && grep -q "$2" said || die "$1 ends with $status: $(cat said)"
+}
+sed 's/ over k < 512/& by 512/' plain.eti > twice.eti
+refuse twice.eti "the k of a chunk is the plan's: leave 'by' out"
+# Less of k than a matrix instruction takes.
+cat > narrow.eti << 'END'
+eti 1 tiled
+model narrow
+input %x : f32[16, 64]
+weight %w : f32[64, 64] = "w"
+output %y : f32[16, 64]
+func @p [n0 < 1] {
+  contract f32 [m < 16, n < 64] over k < 64 by 2 waves 4 * 1
+    a = %x[m, k]
+    $s += a * %w[n, k]
+  map [i < 16, j < 64]
+    %y[i, j] = $s[0, i, j]
+}
+schedule {
+  task @p
+}
+END
+refuse narrow.eti 'a contraction of 16 x 64 by 2 does not divide among 4 x 1 x 1 waves'
 printf 'plans.sh: %d kernels right, %d plans refused\n' $made $refused
 [ $made -ge 12 ] && [ $refused -ge 60 ] || die 'hardly any plan was made, or refused'

@@ -75,7 +75,8 @@ static int64_t product(const struct shape *wanted, bool meet, bool group, const 
     if (c->wide) s->a = et_mul(x, s->a, et_float(x, 0.5));
     s->nacc = c->nacc;
     int bytes = et_dtype_bytes(c->t), columns = c->nacc * c->tn;
-    s->wn = c->wn, s->wk = wk, s->kc = c->stages ? 64 / bytes * c->kc : c->kc;
+    s->wn = c->wn, s->wk = wk;
+    int kc = c->stages ? 64 / bytes * c->kc : c->kc;
     s->wm = c->stages ? over : 1;
     int sums_at = f->lds_bytes;
     for (int i = 0; i < c->nacc; i++) {
@@ -89,8 +90,8 @@ static int64_t product(const struct shape *wanted, bool meet, bool group, const 
     int sums_end = f->lds_bytes;
     if (meet) f->lds_bytes = sums_at;
     if (c->stages) {
-        s->stage_a = local(&k, f, "a", c->t, 3, (int[]){c->stages, c->tm, s->kc}, s->kc);
-        s->stage_b = local(&k, f, "b", c->t, 3, (int[]){c->stages, columns, s->kc}, s->kc);
+        s->stage_a = local(&k, f, "a", c->t, 3, (int[]){c->stages, c->tm, kc}, kc);
+        s->stage_b = local(&k, f, "b", c->t, 3, (int[]){c->stages, columns, kc}, kc);
     } else {
         s->stage_a = local(&k, f, "a", c->t, 2, (int[]){c->tm, c->kc}, c->kc + 16 / bytes);
     }
