@@ -146,8 +146,8 @@ static int in_lots(double bytes, int lot, int most) {
  * of many, and more or fewer as weights take longer or less long than the rest. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
-    /* Lots are what copies are asked for in (codegen/step/product/produce.c). */
-    enum { LOT = 4 << 10, CALM = 16 << 10 };
+    enum { CALM = 16 << 10 };
+    const int lot = ET_RING_LOT * ET_RING_PIECE * m->wave_size;
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
     const double from = 0.75, to = 0.875;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
@@ -155,9 +155,9 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     et_sample_symbols(p->g->exprs, syms);
     double all = et_cost_at(p, m, syms[1], 0).us - s.less_us, rest = all - s.saved_us;
     double share = rest > 0 ? s.us / rest : 1;
-    int flight = m->flight_kb << 10, half = flight / 2 / LOT * LOT;
-    p->ring.flight = in_lots(share * flight, LOT, flight);
-    p->ring.calm = in_lots(share * (half > CALM ? half : CALM), LOT, p->ring.flight);
+    int flight = m->flight_kb << 10, half = flight / 2 / lot * lot;
+    p->ring.flight = in_lots(share * flight, lot, flight);
+    p->ring.calm = in_lots(share * (half > CALM ? half : CALM), lot, p->ring.flight);
     bool gains = many || (s.us >= from * all && s.us <= to * all);
     bool asks = gains && !et_is_without(opt->without, ET_FEATURE_AHEAD);
     p->ring.ahead = asks ? m->ahead_kb << 10 : 0;

@@ -2,6 +2,7 @@
  * words. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
+#include "ir/base/diag.h"
 
 /* Some part has tasks that stream, and a producer wave can visit all of its grids. */
 static bool has_streams(const cg *g) {
@@ -42,6 +43,7 @@ static void place_words(cg *g, int at) {
     g->box_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
     g->trace_at = g->box_at + g->box_bytes_lds;
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
+    et_check(g->lds_bytes - at <= ET_LDS_OWN);
 }
 
 /* Where stages begin behind the locals of a part, and how many there are. */
@@ -92,10 +94,6 @@ static void add_ring(cg *g) {
 bool cg_plan_lds(cg *g) {
     g->box_bytes_lds = cg_box_bytes(g);
     place_words(g, most_locals(g));
-    if (g->box_bytes_lds && g->lds_bytes > g->t->lds_bytes) {
-        g->box_bytes_lds = 0; /* operands go another way, then */
-        place_words(g, most_locals(g));
-    }
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);

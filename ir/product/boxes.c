@@ -49,10 +49,22 @@ bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var,
            et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->k <= pitch;
 }
 
+/* Has the kernel room for barriers of boxes, beside what any of its tasks keeps in local memory?
+ * Where each task is a kernel, there are none. */
+static bool has_room(const et_product_cx *g) {
+    int most = 0;
+    for (int i = 0; i < g->p->ngrids; i++) {
+        int bytes = g->p->funcs[g->p->grids[i].func].lds_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return !et_schedule_of(g->p->schedule)->kernels && most + ET_LDS_OWN <= g->t->lds_bytes;
+}
+
 et_boxes_of et_boxes_may(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     et_box box;
-    if (!g->t->boxes || !c->warpgroup || c->stage_k || c->tail || c->stages > ET_BOX_STAGES)
+    if (!g->t->boxes || !c->warpgroup || c->stage_k || c->tail || c->stages > ET_BOX_STAGES ||
+        !has_room(g))
         return ET_BOXES_NONE;
     for (int i = 0; i < s->nacc; i++)
         if (!et_box_of(g, c, s->b[i], s->nvar, s->tn, &box)) return ET_BOXES_NONE;

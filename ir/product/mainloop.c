@@ -72,9 +72,7 @@ static et_warpgroup_rows group_of(const et_product_cx *g, const et_mainloop *c) 
         g->f->locals[s->stage_b].offset % of->align)
         return ET_WARPGROUP_NONE;
     int columns = rows == ET_WARPGROUP_M ? s->tn / s->wn : s->tm / s->wm;
-    /* A part has two: waves have all of some parts, or one of one part. */
-    int steps = c->kc / of->k, own = steps / s->wk;
-    bool whole = steps % s->wk == 0 && (own % 2 == 0 || steps == 2);
+    bool whole = et_warpgroup_divides(c->kc, s->wk, of->k);
     return columns <= of->most && whole ? rows : ET_WARPGROUP_NONE;
 }
 

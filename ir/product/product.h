@@ -192,7 +192,8 @@ int et_pipeline_row_bytes(const et_mainloop *); /* of a row in a part of a stage
 /* Operand E with ROWS values of VAR as such; false where it is none. */
 bool et_box_of(const et_product_cx *, const et_mainloop *, et_expr e, int var, int rows,
                et_box *out);
-et_boxes_of et_boxes_may(const et_product_cx *, const et_mainloop *); /* the most that may be */
+et_boxes_of et_boxes_may(const et_product_cx *, const et_mainloop *); /* the most that may be, and
+ that the kernel has room for barriers of */
 int et_boxes_first(const et_mainloop *); /* of the operands a, b[0], b[1] ...: those from here on */
 
 /* ---- early.c: before the tile's waits ---- */

@@ -120,6 +120,11 @@ et_warpgroup_rows et_step_warpgroup(const et_step *s, int waves) {
     return ET_WARPGROUP_N;
 }
 
+bool et_warpgroup_divides(int kc, int wk, int k) {
+    int steps = kc / k, own = steps / wk;
+    return steps % wk == 0 && (own % 2 == 0 || steps == 2);
+}
+
 bool et_step_divides_columns(const et_step *s) {
     bool apart = s->stage_b >= 0 && s->nacc > 1 && s->nacc * s->tn == 16 * s->wn;
     return s->tn % (16 * s->wn) == 0 || apart || et_step_side_by_side(s);

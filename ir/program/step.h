@@ -70,6 +70,9 @@ int et_func_bands(const et_exprs *, const et_func *, int *out_after, int *out_va
  * MMA needs? */
 typedef enum { ET_WARPGROUP_NONE, ET_WARPGROUP_M, ET_WARPGROUP_N } et_warpgroup_rows;
 et_warpgroup_rows et_step_warpgroup(const et_step *, int waves);
+/* Have the WK waves along k whole parts of a chunk of KC, of two steps of K each: all of some
+ * parts, or, of a single part, a step each? */
+bool et_warpgroup_divides(int kc, int wk, int k);
 /* Do the waves along n of a CONTRACT step divide its columns into sixteens: those of each product,
  * or of all products concatenated (with a pipeline, so that each sixteen is of one product)? */
 bool et_step_divides_columns(const et_step *);

@@ -20,6 +20,7 @@ enum {
     ET_RING_MIN_SLOTS = 2,
     ET_RING_MAX_SLOTS = 64,
     ET_RING_PIECE = 16 /* bytes */,
+    ET_RING_LOT = 8, /* copies of a piece a lane that are waited for together */
     ET_RING_LINE = 128,
     ET_ASK_LINE = 256,
     ET_DEEP_ROWS = 8 /* most rows of a task with two chunks in registers (et_grid.deep) */

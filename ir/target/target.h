@@ -67,6 +67,10 @@ typedef struct {
     float times;   /* and such sums, too, by this */
 } et_decode;
 
+/* Local memory that a kernel has for itself beside what tasks and the weight stream keep there, at
+ * most: words of the schedule, of reductions over waves, and barriers of TMA boxes. */
+enum { ET_LDS_OWN = 1024 };
+
 typedef struct et_target {
     const char *name; /* as LLVM calls the processor */
     const struct et_family *family;

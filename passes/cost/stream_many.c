@@ -24,20 +24,14 @@ struct cut {
     int kc, stage_k, stages;
 };
 
-/* Do waves of a warpgroup MMA have whole parts of a chunk, as codegen wants them? */
-static bool divides(const et_step *s, int kc) {
-    enum { K = 16 };
-    int steps = kc / K, own = steps / s->wk;
-    return steps % s->wk == 0 && own % 2 == 0;
-}
-
 static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *out) {
+    enum { K = 16 }; /* of an instruction */
     int size = et_dtype_bytes(s->operand), least = ROW / size, column = s->nacc * s->tn * size;
     int64_t k = et_stream_k(p->g->exprs, s);
     if (k <= 0) return false;
     for (out->kc = ROW / size * 2; out->kc > least; out->kc /= 2)
         if (s->tm * out->kc * size <= CHUNK_BYTES && column * out->kc <= bytes &&
-            k % out->kc == 0 && divides(s, out->kc))
+            k % out->kc == 0 && et_warpgroup_divides(out->kc, s->wk, K))
             break;
     out->stage_k = out->kc;
     while (out->stage_k < MOST_OF_SLOT * out->kc && 2 * column * out->stage_k <= bytes &&
@@ -45,8 +39,8 @@ static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *ou
         out->stage_k *= 2;
     out->stages = ROWS_BYTES / (s->tm * out->kc * size);
     if (out->stages > MOST_STAGES) out->stages = MOST_STAGES;
-    return column * out->kc <= bytes && k % out->kc == 0 && divides(s, out->kc) &&
-           out->stages >= LEAST_STAGES;
+    return column * out->kc <= bytes && k % out->kc == 0 &&
+           et_warpgroup_divides(out->kc, s->wk, K) && out->stages >= LEAST_STAGES;
 }
 
 static bool fits(const et_program *p, const et_step *s, const et_machine *m) {

@@ -69,19 +69,6 @@ static double us_of(const struct size *s, int parts, const et_machine *m) {
            sums / (m->cache_gbs_cu * 1e3);
 }
 
-/* Products of the same rows run side by side: the CUs that are a group's, by columns. */
-static double own_cus(const et_lowering *lo, const et_group *gr, double cus) {
-    double own = 0, all = 0;
-    for (int i = 0; i < lo->p->ngroups; i++) {
-        const et_group *o = &lo->p->groups[i];
-        if (!o->nproduct || (o != gr && !et_tile_same_rows(lo->p, o, gr))) continue;
-        double n = (double)upper(lo->g->exprs, et_var_extent(lo->g->exprs, o->product[0].n));
-        all += n * o->nproduct;
-        own += o == gr ? n : 0;
-    }
-    return cus * own / all < 1 ? 1 : cus * own / all;
-}
-
 /* The parts that cost least over the samples, clearly less than none and than fewer do. */
 static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine *m) {
     const et_exprs *x = lo->g->exprs;
@@ -91,7 +78,7 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
     struct size s = {.columns = (double)upper(x, et_var_extent(x, p->n)), .k = (double)k};
     double least = 0.9;
     int best = 1;
-    s.cus = own_cus(lo, gr, m->cus);
+    s.cus = et_tile_cus_by_columns(lo->p, gr, m->cus);
     s.bytes = b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR
                   ? et_dtype_width(lo->p->tensors[b->i].shape.dtype)
                   : 2;

@@ -1,5 +1,6 @@
 /* The machines that come with etcc: the texts of machines/, part of this file when it is built. */
 #include "passes/machine/machine.h"
+#include "ir/target/target.h"
 #include "passes/machine/lines.h"
 #include <ctype.h>
 #include <string.h>
@@ -121,7 +122,6 @@ void et_machine_list(FILE *to) {
 }
 
 int et_machine_slots(const et_machine *m, int locals, int slot) {
-    enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
-    int left = m->lds_bytes - OWN - locals;
+    int left = m->lds_bytes - ET_LDS_OWN - locals;
     return slot > 0 && left > 0 ? left / slot : 0;
 }

@@ -79,7 +79,7 @@ static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) 
         if (!s->plan[i].made) continue;
         if (!et_mainloop_of(cx, s, i, &c, &why)) {
         } else if (s->plan[i].boxes > et_boxes_may(cx, &c)) {
-            why = "its operands cannot come as TMA boxes";
+            why = "its operands cannot come as TMA boxes, or there is no room for the barriers";
         } else if (s->plan[i].deferred && (s->wk == 1 || !et_sums_as_read(cx, s))) {
             why = "there is no step that could add up partial sums as it reads them";
         } else if (!may_be_early(cx, gr, &c, i)) {

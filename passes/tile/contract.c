@@ -350,21 +350,13 @@ static bool build(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool r
     return build_in(c, cut, rows, ring, 16 * m->waves);
 }
 
-/* Groups that multiply the same rows have nothing to wait for but those, so they run side by side:
- * the CUs that are the group's part of them, by columns. */
-static double own_cus(et_contract_tiler *c) {
-    const et_program *p = c->t.p;
-    double own = 0, all = 0, cus = c->t.opt->machine->cus;
-    for (int g = 0; g < p->ngroups; g++) {
-        const et_group *o = &p->groups[g];
-        if (o != c->t.gr && (!et_cut_may_be_many(c) || !et_tile_same_rows(p, o, c->t.gr))) continue;
-        all += et_tile_columns(p, o);
-        own += o == c->t.gr ? et_tile_columns(p, o) : 0;
-    }
-    c->many = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && always_many(c) &&
-              et_cut_rows(c) > FEW_ALONE;
-    c->pooled = c->many && all > own;
-    return cus * own / all < 1 ? 1 : cus * own / all;
+/* The CUs that tiles may use, and how costs are compared. */
+static void share_cus(et_contract_tiler *c) {
+    const et_machine *m = c->t.opt->machine;
+    c->cus = m->cus;
+    if (et_cut_may_be_many(c)) c->cus = et_tile_cus_by_columns(c->t.p, c->t.gr, m->cus);
+    c->many = m->group_waves && m->dies == 1 && always_many(c) && et_cut_rows(c) > FEW_ALONE;
+    c->pooled = c->many && c->cus < m->cus;
 }
 
 /* Of few rows, whose weights stream as they are? */
@@ -450,7 +442,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     double reference[ET_SAMPLES] = {0}, least;
     int best_rows = MAX_TM, many = et_cut_rows(c),
         few = c->t.opt->machine->group_waves && !et_may_stream(c->t.opt) ? ET_TILE_FEW : FEW_ALONE;
-    c->cus = own_cus(c);
+    share_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference);

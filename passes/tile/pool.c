@@ -12,11 +12,20 @@ static double columns_of(const et_program *p, const et_product *of) {
     return n;
 }
 
-double et_tile_columns(const et_program *p, const et_group *gr) {
+static double columns(const et_program *p, const et_group *gr) {
     double n = 0;
     for (int i = 0; i < gr->nproduct; i++)
         n += columns_of(p, &gr->product[i]);
     return n;
+}
+
+double et_tile_cus_by_columns(const et_program *p, const et_group *gr, double cus) {
+    double own = columns(p, gr), all = 0;
+    for (int g = 0; g < p->ngroups; g++) {
+        const et_group *o = &p->groups[g];
+        if (o == gr || (o->nproduct && et_tile_same_rows(p, o, gr))) all += columns(p, o);
+    }
+    return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
 struct pool {
@@ -36,14 +45,14 @@ double et_tile_pool_us(et_program *p, const et_group *gr, const et_grid_cost *ow
                        const et_machine *m, const int64_t *syms) {
     enum { LATE_PART = 8 };
     struct pool o = {.cus = m->cus, .busy = calloc((size_t)m->cus, sizeof *o.busy)};
-    double latency = ET_DEPENDENT_LOADS * m->latency_us, mine = et_tile_columns(p, gr), most = 0;
+    double latency = ET_DEPENDENT_LOADS * m->latency_us, mine = columns(p, gr), most = 0;
     if (!o.busy) et_no_memory();
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *of = &p->groups[g];
         if (of != gr && !et_tile_same_rows(p, of, gr)) continue;
         et_grid_cost c = *own;
         bool known = of < gr && g < p->ngrids;
-        double share = known ? 1 : et_tile_columns(p, of) / mine;
+        double share = known ? 1 : columns(p, of) / mine;
         if (known) c = et_grid_cost_at(p, &p->grids[g], m, syms);
         deal(&o, c.tiles * share, c.tile_us + latency);
         o.memory += c.memory_bytes * share;

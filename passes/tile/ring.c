@@ -1,6 +1,7 @@
 /* Products of many rows: both operands through a multistage pipeline in local memory, every wave
  * with a rectangle of the tile's sums in registers. */
 #include "ir/program/step.h"
+#include "ir/target/target.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
 
@@ -15,7 +16,6 @@ enum {
     GROUP_STAGES = 4,
     SUM_REGISTERS = 128, /* of a lane, half of what it has */
     LARGE_LDS = 64 << 10,
-    LDS_WORDS = 1 << 10, /* of codegen and of the hardware */
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
 
@@ -69,7 +69,7 @@ static int room(const et_machine *m) {
     int all = m->lds_bytes - LDS_SPARE;
     if (!m->local_copies) return all;
     int loads = (int)m->load_kb * 1024 / (m->group_waves ? 2 : 1);
-    int shared = m->lds_bytes - loads - LDS_WORDS;
+    int shared = m->lds_bytes - loads - ET_LDS_OWN;
     int least = shared > LARGE_LDS ? shared : LARGE_LDS;
     return all < least ? all : least;
 }

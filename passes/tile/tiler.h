@@ -95,7 +95,10 @@ et_expr et_tiler_operand(et_tiler *, const et_product *, const et_node_x *leaf, 
 bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
 
 /* ---- pool.c ---- */
-double et_tile_columns(const et_program *, const et_group *); /* of its products, at most */
+/* Of so many CUS the part of a group whose products have the same rows as those of other groups of
+ * its loop: they have nothing to wait for but these, so they run side by side. By columns; 1 at
+ * least. */
+double et_tile_cus_by_columns(const et_program *, const et_group *, double cus);
 /* The time of a group with OWN cost and of those that multiply the same rows: those before it have
  * their tiles, those after it are taken to have such as it. */
 double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, const et_machine *,

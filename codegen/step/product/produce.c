@@ -7,7 +7,6 @@
 
 enum {
     PIECE = ET_RING_PIECE,
-    COPIES = 8,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
     MOST_FROM = ET_MAX_ACC * ET_MOST_TURNS + ET_MOST_AUXILIARY_COPIES,
@@ -117,7 +116,7 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, piece, bytes), g->i64, ""));
 }
 
-/* Copies are waited for in LOTs: when one is asked for, those before it are in flight, up to the
+/* Copies are waited for in lots: when one is asked for, those before it are in flight, up to the
  * bytes that the stream may have in flight. So they flow without a gap, and loads of the
  * workgroup's other waves, which queue behind them, are not held up long. While half of the stages
  * are full there is no hurry, and fewer are in flight (`calm`); not with products of more than a
@@ -131,7 +130,7 @@ struct lots {
 
 static struct lots lots_of(cg *g, const et_contract *c) {
     int copy = g->t->wave * PIECE, all = et_stream_stage_bytes(&c->p) / copy;
-    struct lots l = {.copies = all < COPIES ? all : COPIES};
+    struct lots l = {.copies = all < ET_RING_LOT ? all : ET_RING_LOT};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
     int64_t lo, rows;
