@@ -4,6 +4,9 @@
 #include "ir/program/queue.h"
 #include "passes/pipeline/pipeline.h"
 
+/* For one condition, where there is a simpler program to fall back to: a third of a second. */
+enum { QUICK_WORK = 5000000 };
+
 /* What the proof rests on that is not in the program. */
 static void tell_promises(const et_program *p) {
     for (int e = 0; e < p->nevents; e++)
@@ -48,16 +51,17 @@ static void widen_all(et_pipeline *pl) {
 
 /* Whether a wait that tensors decide is enough can be too hard to show. A program of the language
  * is not refused for that: such waits become longer, and all is looked at once more. */
-static bool verify(et_pipeline *pl, const et_verify_options *opt, et_verify_report *r) {
+static bool verify(et_pipeline *pl, const et_verify_options *opt, et_diags *d,
+                   et_verify_report *r) {
     bool routed = false;
     for (int g = 0; g < pl->p->ngrids; g++)
         for (int i = 0; i < pl->p->grids[g].nwaits; i++)
             routed |= et_wait_loads(pl->p, &pl->p->grids[g].waits[i]);
-    if (!pl->inferred || !routed) return et_verify(pl->p, opt, pl->g->diags, r);
+    if (!pl->inferred || !routed) return et_verify(pl->p, opt, d, r);
     et_verify_options less = *opt;
     less.work = ET_VERIFY_WORK / 4;
     return et_verify(pl->p, &less, et_diags_create(pl->g->arena), r) ||
-           (widen_all(pl), et_verify(pl->p, opt, pl->g->diags, r));
+           (widen_all(pl), et_verify(pl->p, opt, d, r));
 }
 
 bool et_pass_verify(et_pipeline *pl) {
@@ -65,7 +69,9 @@ bool et_pass_verify(et_pipeline *pl) {
     if (o->unverified || o->quick) return true;
     et_verify_options opt = {.dies = o->machine->dies};
     et_verify_report r;
-    bool ok = verify(pl, &opt, &r);
+    pl->again = pl->reshapes && pl->simpler < ET_RESHAPES_APART;
+    if (pl->again) opt.step_work = QUICK_WORK;
+    bool ok = verify(pl, &opt, pl->again ? et_diags_create(pl->g->arena) : pl->g->diags, &r);
     if (ok && o->verbose && r.values)
         fprintf(stderr, "verified for all values of the dims (%lld looked at), up to %lld tasks\n",
                 (long long)r.values, (long long)r.tasks);

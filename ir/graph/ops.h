@@ -14,6 +14,7 @@ struct et_lower {
     et_graph *g;
     et_expr (*value_at)(et_lower *, et_value, const et_expr *index);
     void *ctx;
+    bool clamps; /* what is inside a size that is no number says so itself */
 };
 static inline et_expr et_arg_at(et_lower *lo, const et_node *n, int i, const et_expr *index) {
     return lo->value_at(lo, n->args[i], index);

@@ -50,7 +50,7 @@ void vf_error(struct verify *v, int grid, const char *fmt, ...) {
     va_end(ap);
     et_loc loc = {0};
     if (grid >= 0 && v->p->ngroups == v->p->ngrids) loc = v->p->groups[grid].loc;
-    et_diag(v->d, ET_ERROR, loc, "the schedule is wrong: %s%s", text, at);
+    et_diag(v->d, ET_ERROR, loc, "%s: %s%s", sv_lead(v->p), text, at);
     v->errors++;
 }
 
@@ -366,8 +366,8 @@ static bool prove(struct verify *v) {
     et_diag(v->d, ET_ERROR, (et_loc){0},
             "the schedule is not proved right: %s was not shown for all values of the dims, which "
             "are too many or have too many tasks to look at one by one: give dims narrower bounds, "
-            "or wait for more, or compile it as it is with --unverified",
-            stuck ? stuck : "what events order");
+            "%sor compile it as it is with --unverified",
+            stuck ? stuck : "what events order", sv_is_made(v->p) ? "" : "or wait for more, ");
     return false;
 }
 
@@ -399,7 +399,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
     bool ok = check_tags(&v) && check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
-              et_verify_steps(p, d, &report.step_work);
+              et_verify_steps(p, d, opt->step_work, &report.step_work);
     if (ok) vf_list_pairs(&v);
     ok = ok && vf_each_trips(&v, prove);
     if (out_report) *out_report = report;

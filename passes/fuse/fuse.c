@@ -52,14 +52,31 @@ static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
     return et_value_at(l->ctx, v, index);
 }
 
+static bool has_reshapes(const et_graph *g) {
+    for (int i = 0; i < g->nnodes; i++)
+        if (g->nodes[i].op == &et_op_reshape) return true;
+    return false;
+}
+
+/* What is reshaped, and what comes of it, are in memory. */
+static void force_reshapes(et_lowering *lo) {
+    for (int i = 0; i < lo->g->nnodes; i++) {
+        const et_node *n = &lo->g->nodes[i];
+        if (n->op != &et_op_reshape) continue;
+        et_force(lo, (int)n->result.id);
+        if (et_node_of(lo->g, n->args[0])) et_force(lo, (int)n->args[0].id);
+    }
+}
+
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
     size_t n = (size_t)pl->g->nvals;
     lo->g = pl->g;
-    lo->lower = (et_lower){pl->g, value_at, lo};
+    lo->lower = (et_lower){pl->g, value_at, lo, pl->simpler >= ET_CLAMPED};
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
+    if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);
     et_leave_out_choices(lo, pl->opt);
     et_relay_weights(lo, pl->opt);
     if (!et_lower_graph(lo, pl->opt)) return false;
@@ -70,6 +87,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     if (!pl->opt->quick) et_split_products(lo, pl->opt);
     et_order_groups(lo);
     pl->p = lo->p;
+    pl->reshapes = has_reshapes(lo->g);
     pl->p->nfuncs = pl->p->ngrids = 0;
     return true;
 }

@@ -58,6 +58,26 @@ static bool is_done(const et_program *p, const et_pass_options *opt, int pass) {
     return passes[pass].fn == et_pass_memory && p->workspace_bytes > 0;
 }
 
+/* The passes that are left for the program PL->p, or all. */
+static bool run_passes(et_pipeline *pl) {
+    const et_pass_options *opt = pl->opt;
+    const et_program *given = pl->p;
+    et_stage last = opt->to ? opt->to : ET_STAGE_SCHEDULED;
+    for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
+        if (given && is_done(given, opt, i)) continue;
+        double t = et_seconds();
+        bool ok = passes[i].fn(pl);
+        if (opt->time_passes)
+            fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (et_seconds() - t), passes[i].name);
+        if (!ok || et_diag_errors(pl->g->diags)) return false;
+        pl->p->stage = passes[i].to;
+        if (passes[i].fn == et_pass_verify) continue;
+        dump(pl, passes[i].name);
+        check_text(pl, passes[i].name);
+    }
+    return true;
+}
+
 static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_program **out_program) {
     et_pipeline pl = {.g = g, .opt = opt, .p = p};
     if (et_sym_count(g->exprs) > ET_MAX_SYMS) {
@@ -70,27 +90,19 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
                 ET_MAX_TASKS);
         return false;
     }
-    et_stage last = opt->to ? opt->to : ET_STAGE_SCHEDULED;
     *out_program = NULL;
     if (opt->dump && (strcmp(opt->dump, "graph") == 0 || (strcmp(opt->dump, "all") == 0 && !p))) {
         fprintf(opt->dump_to, "# after parsing\n");
         et_graph_print(g, opt->dump_to);
     }
     check_text(&pl, "parsing");
-    for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
-        if (p && is_done(p, opt, i)) continue;
-        double t = et_seconds();
-        bool ok = passes[i].fn(&pl);
-        if (opt->time_passes)
-            fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (et_seconds() - t), passes[i].name);
-        if (!ok || et_diag_errors(g->diags)) return false;
-        pl.p->stage = passes[i].to;
-        if (passes[i].fn == et_pass_verify) continue;
-        dump(&pl, passes[i].name);
-        check_text(&pl, passes[i].name);
+    bool ok = run_passes(&pl);
+    while (!ok && pl.again) {
+        pl = (et_pipeline){.g = g, .opt = opt, .simpler = pl.simpler + 1};
+        ok = run_passes(&pl);
     }
-    *out_program = pl.p;
-    return true;
+    if (ok) *out_program = pl.p;
+    return ok;
 }
 
 bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *opt,

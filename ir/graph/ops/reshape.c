@@ -48,8 +48,15 @@ static struct group next_group(et_exprs *p, const et_shape *x, const et_shape *y
     return (struct group){x0, x->rank, y0, y->rank};
 }
 
-static void map_group(et_exprs *p, const et_shape *x, const et_shape *y, struct group s,
+/* What is in range but that may be hard to show: sizes are products of dims. */
+static et_expr clamped(et_exprs *p, et_expr index, et_expr size) {
+    et_expr last = et_sub(p, size, et_int(p, 1));
+    return et_op2(p, ET_X_MIN, et_op2(p, ET_X_MAX, index, et_int(p, 0)), last);
+}
+
+static void map_group(et_lower *lo, const et_shape *x, const et_shape *y, struct group s,
                       const et_expr *index, et_expr *out_from) {
+    et_exprs *p = lo->g->exprs;
     et_expr linear = et_int(p, 0);
     for (int k = s.y0; k < s.y1; k++)
         linear = et_add(p, et_mul(p, linear, y->dim[k]), index[k]);
@@ -57,6 +64,7 @@ static void map_group(et_exprs *p, const et_shape *x, const et_shape *y, struct 
         bool outermost = k == s.x0;
         out_from[k] = outermost ? linear : et_op2(p, ET_X_MOD, linear, x->dim[k]);
         linear = outermost ? linear : et_op2(p, ET_X_IDIV, linear, x->dim[k]);
+        if (outermost && lo->clamps) out_from[k] = clamped(p, out_from[k], x->dim[k]);
     }
 }
 
@@ -67,7 +75,7 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     int i = 0, j = 0;
     while (i < x->rank && j < y->rank) {
         struct group s = next_group(p, x, y, i, j);
-        map_group(p, x, y, s, index, from);
+        map_group(lo, x, y, s, index, from);
         i = s.x1;
         j = s.y1;
     }

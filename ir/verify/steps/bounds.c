@@ -41,9 +41,8 @@ static bool inside(struct steps *s, const struct guards *g, const et_place *at, 
         else
             sv_error(s, "%s %s, and nothing shows that index %d, %s, stays in [0, %s): %s", does,
                      element, d, index, size,
-                     s->p->ngroups == s->p->ngrids
-                         ? "reshape in smaller steps, or by fewer dims that vary"
-                         : "clamp it or guard it");
+                     sv_is_made(s->p) ? "reshape in smaller steps, or by fewer dims that vary"
+                                      : "clamp it or guard it");
         return false;
     }
     return true;

@@ -50,8 +50,8 @@ struct sv_problem {
     struct sv_room *room;
     int64_t *value;
     int nvalue, nodes;
-    int64_t work;
-    sv_linear *rows; /* of eliminate.c */
+    int64_t work, until, most; /* done so far, at most for now, at most for one sv_solve or 0 */
+    sv_linear *rows;           /* of eliminate.c */
     bool *bounding;
     struct sv_products *products; /* of multiply.c */
 };

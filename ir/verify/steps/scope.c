@@ -95,6 +95,17 @@ const char *sv_where(struct steps *s) {
     return *text ? et_printf(s->arena, " (with %s)", text) : "";
 }
 
+bool sv_is_made(const et_program *p) {
+    return p->ngroups && p->ngroups == p->ngrids;
+}
+
+const char *sv_lead(const et_program *p) {
+    return sv_is_made(p)
+               ? "etcc cannot show that what it makes of this is right, nor make it otherwise "
+                 "(--unverified compiles it as it is)"
+               : "the schedule is wrong";
+}
+
 void sv_error(struct steps *s, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -106,6 +117,6 @@ void sv_error(struct steps *s, const char *fmt, ...) {
     et_loc loc = {0};
     int grid = (int)(s->grid - s->p->grids);
     if (s->p->ngroups == s->p->ngrids) loc = s->p->groups[grid].loc;
-    et_diag(s->d, ET_ERROR, loc, "the schedule is wrong: task %s%s %s", s->grid->name, at, text);
+    et_diag(s->d, ET_ERROR, loc, "%s: task %s%s %s", sv_lead(s->p), s->grid->name, at, text);
     s->errors++;
 }

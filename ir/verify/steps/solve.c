@@ -412,7 +412,7 @@ static sv_answer search(sv_problem *p, int depth, bool halved) {
     p->work += 5;
     if (p->failed || !narrow_all(p)) return SV_NO;
     if (sv_eliminate(p)) return SV_NO;
-    if (depth == MAX_DEPTH || ++p->nodes > MAX_NODES) return SV_UNKNOWN;
+    if (depth == MAX_DEPTH || ++p->nodes > MAX_NODES || p->work > p->until) return SV_UNKNOWN;
     if (p->nor) return try_alternatives(p, depth, halved);
     if (!halved && sv_multiply(p)) return SV_NO;
     int number = open_number(p);
@@ -431,6 +431,7 @@ sv_answer sv_solve(sv_problem *p, sv_cond c) {
     }
     struct saved s = save(p, 0);
     p->nodes = 0;
+    p->until = p->most ? p->work + p->most : INT64_MAX;
     assert_cond(p, c, 0);
     sv_answer a = search(p, 1, false);
     restore(p, &s);
@@ -439,6 +440,10 @@ sv_answer sv_solve(sv_problem *p, sv_cond c) {
 
 int64_t sv_value(const sv_problem *p, int number) {
     return p->value[number];
+}
+
+void sv_limit(sv_problem *p, int64_t work) {
+    p->most = work;
 }
 
 int64_t sv_work(const sv_problem *p) {

@@ -60,6 +60,9 @@ void sv_assert(sv_problem *, sv_cond);
 sv_answer sv_solve(sv_problem *, sv_cond c);
 /* After SV_YES. */
 int64_t sv_value(const sv_problem *, int number);
+/* No more than so much of the work below is done for one sv_solve, which is SV_UNKNOWN then; 0:
+ * there is no such limit. */
+void sv_limit(sv_problem *, int64_t work);
 /* How much was done so far, in steps of some tens of nanoseconds. */
 int64_t sv_work(const sv_problem *);
 

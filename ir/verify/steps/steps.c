@@ -1,9 +1,10 @@
 #include "ir/verify/steps/int.h"
 
-bool et_verify_steps(et_program *p, et_diags *d, int64_t *work) {
+bool et_verify_steps(et_program *p, et_diags *d, int64_t limit, int64_t *work) {
     struct steps s = {.p = p, .x = p->g->exprs, .d = d, .at = -1};
     s.arena = et_arena_create();
     s.problem = sv_create(s.arena);
+    sv_limit(s.problem, limit);
     s.one = sv_frame_create(s.arena, s.x, s.problem, NULL);
     s.other = sv_frame_create(s.arena, s.x, s.problem, s.one);
     sv_find_writers(&s);

@@ -7,8 +7,14 @@
 #include "ir/base/diag.h"
 #include "ir/program/program.h"
 
-/* False with errors in the diagnostics. What was done is added to *WORK, in steps of some tens of
+/* False with errors in the diagnostics. No more than LIMIT is done for one condition; 0: there is
+ * none but that of the search. What was done is added to *WORK, in steps of some tens of
  * nanoseconds. Expressions may be added to the program's pool. */
-bool et_verify_steps(et_program *, et_diags *, int64_t *work);
+bool et_verify_steps(et_program *, et_diags *, int64_t limit, int64_t *work);
+
+/* Did passes make the program of a graph? Then its user has no schedule to mend. */
+bool sv_is_made(const et_program *);
+/* How an error begins. */
+const char *sv_lead(const et_program *);
 
 #endif

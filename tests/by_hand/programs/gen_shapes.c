@@ -1,6 +1,7 @@
 /* Programs that only move elements, over sizes that are products of dims: reshapes in any order of
  * factors, transposes, slices, concatenations, now and then something computed in between. */
 #include "tests/by_hand/programs/gen.h"
+#include <string.h>
 
 enum { FACTORS = 6, RANK = 4, KEPT = 12, MOST = 200000, ATOMS = 64 };
 
@@ -8,6 +9,8 @@ enum { FACTORS = 6, RANK = 4, KEPT = 12, MOST = 200000, ATOMS = 64 };
 struct atom {
     const char *text;
     int lo, hi;
+    bool
+        alone; /* less something: of a product of it the language may not see that it is positive */
 };
 
 struct size {
@@ -30,7 +33,7 @@ struct shapes {
 
 static int add_atom(struct shapes *s, const char *text, double lo, double hi) {
     if (s->natoms == ATOMS || hi > MOST) return -1;
-    s->atom[s->natoms] = (struct atom){text, (int)lo, (int)hi};
+    s->atom[s->natoms] = (struct atom){text, (int)lo, (int)hi, strchr(text, '-') != NULL};
     return s->natoms++;
 }
 
@@ -88,6 +91,9 @@ static void reshaped(struct shapes *s, struct shaped *x) {
         if (to.d[at].n == FACTORS) return;
         to.d[at].of[to.d[at].n++] = of[i];
     }
+    for (int i = 0; i < to.rank; i++)
+        for (int k = 0; k < to.d[i].n; k++)
+            if (to.d[i].n > 1 && s->atom[to.d[i].of[k]].alone) return;
     to.text = et_printf(g->a, "reshape(%s, %s)", x->text, list_of(s, &to));
     *x = to;
 }
@@ -120,12 +126,12 @@ static void sliced(struct shapes *s, struct shaped *x) {
     int k = 1 + gen_draw(g, 3);
     switch (gen_draw(g, 4)) {
     case 0:
-        if (lo <= k) return;
+        if (lo <= k || d->n != 1) return;
         made = add_atom(s, et_printf(g->a, "(%s - %d)", t, k), lo - k, hi - k);
         part = et_printf(g->a, "%d:", k);
         break;
     case 1:
-        if (lo <= k) return;
+        if (lo <= k || d->n != 1) return;
         made = add_atom(s, et_printf(g->a, "(%s - %d)", t, k), lo - k, hi - k);
         part = et_printf(g->a, ":%s - %d", t, k);
         break;
@@ -165,7 +171,7 @@ static void joined(struct shapes *s, struct shaped *x) {
     int made = add_atom(s, et_printf(g->a, "(%s + %s)", text_of(s, a), text_of(s, b)), lo, hi);
     if (made < 0 || most_elements(s, x) + most_elements(s, &y) > MOST) return;
     *a = (struct size){1, {made}};
-    x->text = et_printf(g->a, "concat(%s, %s, axis=%d)", x->text, y.text, axis);
+    x->text = et_printf(g->a, "concat(f32(%s), f32(%s), axis=%d)", x->text, y.text, axis);
 }
 
 static void computed(struct shapes *s, struct shaped *x) {
