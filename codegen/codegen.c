@@ -80,8 +80,10 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
     return !problem;
 }
 
-static bool check_attend_rows(cg *g, const et_func *f, const et_step *s) {
-    const char *problem = s->rows ? cg_attend_rows_problem(g, f, s) : NULL;
+static bool check_attend(cg *g, const et_func *f, const et_step *s) {
+    g->f = f;
+    const char *problem = cg_attend_problem(g, s);
+    g->f = NULL;
     if (problem) cg_error(g, "%s: %s", f->name, problem);
     return !problem;
 }
@@ -113,14 +115,8 @@ static bool check_steps(cg *g, const et_program *p) {
         for (int k = 0; k < f->nsteps; k++)
             if (f->steps[k].kind == ET_STEP_CONTRACT)
                 ok &= check_contract(g, f, &f->steps[k]);
-            else if (f->steps[k].kind == ET_STEP_ATTEND &&
-                     f->steps[k].depth > CG_ATTEND_PER_LANE * g->t->wave) {
-                cg_error(g, "%s: heads of %d are too deep, at most %d", f->name, f->steps[k].depth,
-                         CG_ATTEND_PER_LANE * g->t->wave);
-                ok = false;
-            } else if (f->steps[k].kind == ET_STEP_ATTEND) {
-                ok &= check_attend_rows(g, f, &f->steps[k]);
-            }
+            else if (f->steps[k].kind == ET_STEP_ATTEND)
+                ok &= check_attend(g, f, &f->steps[k]);
     }
     return ok;
 }
@@ -187,6 +183,7 @@ static bool check(cg *g) {
         cg of = *g;
         of.p = p;
         of.x = p->g->exprs;
+        of.stored = et_program_stored(p, g->arena);
         ok &= check_steps(&of, p);
         ok = ok && check_slots(&of, p);
     }

@@ -280,9 +280,6 @@ void cg_word_store(cg *, int tensor, val element, val v, val tag);
 /* ---- vector.c: an expression at N consecutive values of a variable ---- */
 /* Replace VAR by BASE + j, j in [0, n), in E. */
 void cg_unroll(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
-/* Bytes that N elements are aligned to which one load brings, at VAR = BASE + j; 0 where none can.
- */
-int cg_wide_align(cg *, int space, int id, const et_expr *index, int var, et_expr base, int n);
 /* The same, and load what is contiguous in memory with wide loads. Call once for every expression
  * before cg_emit of the results. */
 void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);

@@ -8,10 +8,6 @@ void cg_unroll(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
         out[j] = et_subst_var(g->x, e, var, et_add(g->x, base, et_int(g->x, j)));
 }
 
-int cg_wide_align(cg *g, int space, int id, const et_expr *index, int var, et_expr base, int n) {
-    return et_access_align(g->p, g->f, space, id, index, var, base, n);
-}
-
 enum { SEEN = 256 };
 
 struct wide {
@@ -26,7 +22,7 @@ static void widen(struct wide *w, et_expr load) {
     cg *g = w->g;
     et_node_x x = *et_x(g->x, load);
     et_expr off, at[16];
-    int align = cg_wide_align(g, x.i2, x.i, x.ops, w->var, w->base, w->n);
+    int align = et_access_align(g->p, g->f, x.i2, x.i, x.ops, w->var, w->base, w->n);
     if (!align) return;
     off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), w->var, w->base);
     cg_unroll(g, load, w->var, w->base, w->n, at);

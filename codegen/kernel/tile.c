@@ -163,6 +163,14 @@ static et_contract *early_product(cg *g, int *out_step) {
     return begun;
 }
 
+static void prefetch_ahead(cg *g) {
+    for (int i = 0; i < g->f->nsteps; i++) {
+        const et_step *s = &g->f->steps[i];
+        if (s->kind == ET_STEP_CONTRACT) cg_prefetch_ahead(g, s);
+        if (s->kind == ET_STEP_ATTEND) cg_attend_prefetch(g, s);
+    }
+}
+
 void cg_tile(cg *g, int grid, val tile) {
     if (cg_produces(g, grid, tile)) return;
     const et_grid *gr = &g->p->grids[grid];
@@ -180,8 +188,8 @@ void cg_tile(cg *g, int grid, val tile) {
     cg_copy_early(g);
     int early = 0;
     et_contract *begun = early_product(g, &early);
-    cg_know_ahead(g, g->f);
-    cg_prefetch_ahead(g, g->f);
+    cg_attend_early(g, g->f);
+    prefetch_ahead(g);
     cg_maps_ahead(g, g->f);
     cg_receiving(g, grid, tile);
     cg_waits(g, grid, tile);

@@ -1,11 +1,8 @@
-/* Loads and prefetches of a tile that need not wait for its events.
+/* Prefetches and copies of products that need not wait for a tile's events.
  *
- * Positions and slots, from which attention computes addresses, are loaded to registers. After the
- * waits' acquire fence the L1 is empty, and every other load would wait for that trip to memory.
- *
- * Auxiliary operands of products, the first weights of a multistage pipeline of both operands, and
- * keys and values are prefetched into the L2. A prefetch is no access: data written in the meantime
- * is written to the L2 too, and read from there.
+ * Auxiliary operands, and the first weights of a multistage pipeline of both operands, are
+ * prefetched into the L2. A prefetch is no access: data written in the meantime is written to the
+ * L2 too, and read from there.
  *
  * A map before the product copies its auxiliary operands, such as a norm's weights, to LDS. No task
  * writes them, so where the family has asynchronous copies they start before the tile's waits.
@@ -105,60 +102,12 @@ static void prefetch_weights(cg *g, const et_step *s, et_expr b) {
     cg_scope_end(g, mark);
 }
 
-/* Keys or values of the position that is bound. */
-static void prefetch_position(cg *g, const et_step *s, et_expr e) {
-    const et_node_x n = *et_x(g->x, et_subst_var(g->x, e, s->dvar, et_int(g->x, 0)));
-    val at = cg_address(g, n.i2, n.i, cg_offset(g, n.i2, n.i, n.ops));
-    int64_t bytes = (int64_t)s->depth * et_dtype_bytes(g->p->tensors[n.i].shape.dtype);
-    for (int64_t b = 0; b < bytes; b += LINE)
-        g->family->prefetch(g, cg_gepi(g, at, b));
-}
-
-static bool can_prefetch(cg *g, const et_step *s, et_expr e) {
-    const et_node_x *n = et_x(g->x, e);
-    bool ok = n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR &&
-              et_dtype_bits(g->p->tensors[n->i].shape.dtype) >= 8 &&
-              et_expr_eq(n->ops[n->nops - 1], et_var(g->x, s->dvar));
-    for (int d = 0; ok && d < n->nops; d++)
-        ok = !cg_reads_mutable(g, n->ops[d]);
-    return ok;
-}
-
-static void prefetch_positions(cg *g, const et_step *s) {
-    const et_expr *part = s->part;
-    if (s->rows || cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
-        !can_prefetch(g, s, part[ET_AT_K]) || !can_prefetch(g, s, part[ET_AT_V]))
-        return;
-    /* Not by the first wave, which would not poll before it knows how many there are. */
-    int mark = cg_scope(g), asked = g->p->workgroup - g->t->wave;
-    cg_if others;
-    if (asked) cg_if_begin(g, &others, cg_icmp(g, LLVMIntNE, g->wave, cg_i32(g, 0)));
-    val none = NULL, first = cg_emit_i32(g, part[ET_AT_FIRST]);
-    val end = cg_emit_i32(g, part[ET_AT_END]), own = g->tid;
-    if (asked) own = cg_addi(g, own, -g->t->wave);
-    cg_for f;
-    val p = cg_for_begin(g, &f, cg_add(g, first, own), end,
-                         cg_i32(g, asked ? asked : g->p->workgroup), false, 0, &none);
-    int inner = cg_scope(g);
-    cg_bind(g, s->pvar, p, true);
-    prefetch_position(g, s, part[ET_AT_K]);
-    prefetch_position(g, s, part[ET_AT_V]);
-    cg_scope_end(g, inner);
-    cg_for_end(g, &f, &none);
-    cg_scope_end(g, mark);
-    if (asked) cg_if_end(g, &others);
-}
-
-void cg_prefetch_ahead(cg *g, const et_func *f) {
+void cg_prefetch_ahead(cg *g, const et_step *s) {
+    struct ahead a = {g, s, s->kvar};
     if (!g->family->prefetch) return;
-    for (int i = 0; i < f->nsteps; i++) {
-        const et_step *s = &f->steps[i];
-        struct ahead a = {g, s, s->kvar};
-        if (s->kind == ET_STEP_CONTRACT) et_walk(g->x, s->a, find_row, &a);
-        for (int b = 0; s->kind == ET_STEP_CONTRACT && et_step_stages(f, s) && b < s->nacc; b++)
-            prefetch_weights(g, s, s->b[b]);
-        if (s->kind == ET_STEP_ATTEND) prefetch_positions(g, s);
-    }
+    et_walk(g->x, s->a, find_row, &a);
+    for (int b = 0; et_step_stages(g->f, s) && b < s->nacc; b++)
+        prefetch_weights(g, s, s->b[b]);
 }
 
 /* ---- weights beside rows, copied to LDS ---- */

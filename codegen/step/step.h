@@ -4,9 +4,9 @@
 
 #include "codegen/emit/emit.h"
 
-/* Prefetch what the tile whose coordinates are bound will read, as far as its events need not be
- * waited for. */
-void cg_prefetch_ahead(cg *, const et_func *);
+/* Prefetch what a product of the tile whose coordinates are bound will read, as far as its events
+ * need not be waited for. */
+void cg_prefetch_ahead(cg *, const et_step *);
 /* Is step number STEP of the function being emitted a map that copies weights to LDS? The copies of
  * all such steps start when the tile begins, by the second; before the product they are waited for.
  */

@@ -371,6 +371,37 @@ void eti_attention(eti_parser *p, const int var[ET_AT_VARS], int keys, int may,
     }
 }
 
+static et_attend_block block(eti_parser *p) {
+    et_attend_block b = {0};
+    eti_need_word(p, "positions");
+    b.positions = (int)eti_need_int(p, 1, 1024, "positions of a block");
+    eti_need_word(p, "depth");
+    b.depth = (int)eti_need_int(p, 1, 2, "blocks at once");
+    return b;
+}
+
+/* plan lanes heads H lane D BLOCK [rest BLOCK] | columns heads H BLOCK | rows waves W BLOCK |
+ * warpgroup waves W BLOCK  [early HOW], where BLOCK is: positions P depth N. */
+static void attend_plan(eti_parser *p, et_attend_plan *w) {
+    w->made = true;
+    w->by = (et_attend_by)plan_word(p, "plan", ET_PLAN_WORD_ATTEND_BY);
+    if (w->by <= ET_ATTEND_BY_COLUMNS) {
+        eti_need_word(p, "heads");
+        w->heads = (int)eti_need_int(p, 1, 64, "heads at once");
+    } else {
+        eti_need_word(p, "waves");
+        w->waves = (int)eti_need_int(p, 1, 32, "waves that share rows");
+    }
+    if (w->by == ET_ATTEND_BY_LANES) {
+        eti_need_word(p, "lane");
+        w->lane_d = (int)eti_need_int(p, 1, 64, "elements of a lane");
+    }
+    w->block = block(p);
+    if (w->by == ET_ATTEND_BY_LANES && eti_take_word(p, "rest")) w->rest = block(p);
+    if (!p->broken && eti_is_word(p, "early"))
+        w->early = (et_attend_early_as)plan_word(p, "early", ET_PLAN_WORD_ATTEND_EARLY);
+}
+
 /* A step of rows has no parts, and its buffers are those that matrix instructions need. */
 static void attend_buffers(eti_parser *p, et_step *s, const char *out, et_loc to,
                            const char *scratch, et_loc at) {
@@ -391,8 +422,8 @@ static void attend_buffers(eti_parser *p, et_step *s, const char *out, et_loc to
     s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
 }
 
-/* attend [h < H, d < D] [rows [i < R live E]] over p < P [scratch $s]  q = E  k = E  v = E ... into
- * $out, which is two elements longer where the result is one part of several. */
+/* attend [h < H, d < D] [rows [i < R live E]] over p < P [scratch $s] [plan ...]  q = E  k = E  v =
+ * E ... into $out, which is two elements longer where the result is one part of several. */
 void eti_step_attend(eti_parser *p, et_step *s) {
     int coords = p->nscope, vars[2] = {-1, -1};
     eti_next(p);
@@ -418,6 +449,7 @@ void eti_step_attend(eti_parser *p, et_step *s) {
         at = p->tok.loc;
         scratch = eti_need_name(p, ETI_LOCAL, "a local buffer");
     }
+    if (!p->broken && eti_is_word(p, "plan")) attend_plan(p, &s->attend);
     if (p->broken || n != 2 || s->pvar < 0) {
         p->broken = true;
         return;

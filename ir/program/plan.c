@@ -1,4 +1,4 @@
-/* The words of plans of products. */
+/* The words of plans. */
 #include "ir/program/program.h"
 
 static const char *const words[ET_PLAN_WORDS][8] = {

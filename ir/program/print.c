@@ -157,6 +157,20 @@ static void print_parts(struct out *o, const et_expr part[ET_AT_PARTS]) {
     }
 }
 
+static void print_attend_plan(struct out *o, const et_attend_plan *w) {
+    FILE *f = o->to;
+    if (!w->made) return;
+    fprintf(f, "    plan %s", et_plan_word(ET_PLAN_WORD_ATTEND_BY, w->by));
+    if (w->by <= ET_ATTEND_BY_COLUMNS) fprintf(f, " heads %d", w->heads);
+    if (w->by == ET_ATTEND_BY_LANES) fprintf(f, " lane %d", w->lane_d);
+    if (w->by >= ET_ATTEND_BY_ROWS) fprintf(f, " waves %d", w->waves);
+    fprintf(f, " positions %d depth %d", w->block.positions, w->block.depth);
+    if (w->rest.positions)
+        fprintf(f, " rest positions %d depth %d", w->rest.positions, w->rest.depth);
+    if (w->early) fprintf(f, " early %s", et_plan_word(ET_PLAN_WORD_ATTEND_EARLY, w->early));
+    fprintf(f, "\n");
+}
+
 static void print_attend(struct out *o, const et_step *s) {
     int vars[] = {s->hvar, s->dvar};
     fprintf(o->to, "  attend ");
@@ -169,6 +183,7 @@ static void print_attend(struct out *o, const et_step *s) {
     fprintf(o->to, " over ");
     print_var(o, s->pvar);
     fprintf(o->to, " scratch $%s\n", local_name(o, s->scratch));
+    print_attend_plan(o, &s->attend);
     print_parts(o, s->part);
     fprintf(o->to, "    into $%s\n", local_name(o, s->out));
 }

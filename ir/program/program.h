@@ -187,6 +187,38 @@ typedef struct {
     et_boxes_of boxes;
     bool deferred; /* waves' partial sums are added up by the step that reads them */
 } et_product_plan;
+/* How an ATTEND step is done (ir/product/attend.h), likewise. One row of queries: products are made
+ * by lanes that hold a position together, or by matrix instructions whose columns are heads.
+ * Several: by those of a wave, or by warpgroup MMA. */
+typedef enum {
+    ET_ATTEND_BY_LANES,
+    ET_ATTEND_BY_COLUMNS,
+    ET_ATTEND_BY_ROWS,
+    ET_ATTEND_BY_WARPGROUP
+} et_attend_by;
+/* Before the waits of its tile: nothing; the integers that say where it reads, such as positions,
+ * are loaded; and so they are, and keys and values prefetched into the L2; or it is known which
+ * rows share the first keys, and how many. */
+typedef enum {
+    ET_ATTEND_EARLY_NONE,
+    ET_ATTEND_EARLY_INDICES,
+    ET_ATTEND_EARLY_PREFETCH,
+    ET_ATTEND_EARLY_RUN
+} et_attend_early_as;
+/* Positions of a block, which a group of lanes, a wave (COLUMNS) or the workgroup (several rows)
+ * has at a time; and blocks whose keys and values are there or in flight at once. */
+typedef struct {
+    int positions, depth;
+} et_attend_block;
+typedef struct {
+    bool made;
+    et_attend_by by;
+    et_attend_early_as early;
+    int heads;  /* LANES, COLUMNS: so many at once, the rest after them */
+    int lane_d; /* LANES: elements of a head in a lane */
+    int waves;  /* several rows: that share sixteen of them, each with its part of a block */
+    et_attend_block block, rest; /* REST: LANES: of the last heads, where they are fewer */
+} et_attend_plan;
 /* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
 typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;
 typedef enum {
@@ -195,6 +227,8 @@ typedef enum {
     ET_PLAN_WORD_DECODE,
     ET_PLAN_WORD_EARLY,
     ET_PLAN_WORD_PLAN,
+    ET_PLAN_WORD_ATTEND_BY,
+    ET_PLAN_WORD_ATTEND_EARLY,
     ET_PLAN_WORDS
 } et_plan_words;
 /* "staged", for row I of one of these enums; NULL past the last. */
@@ -274,6 +308,7 @@ typedef struct et_step {
     int out;     /* local, f32 [heads][depth], or [heads][depth + 2], or [rows][heads][depth] */
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves; with rows
                     [2][ET_ATTEND_BLOCK] keys and values, et_attend_slot bytes each */
+    et_attend_plan attend;
 } et_step;
 
 typedef struct {

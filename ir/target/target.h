@@ -79,10 +79,12 @@ typedef struct et_target {
     bool deep; /* registers have room for twice as many */
     bool rounds_apart; /* there is no instruction that rounds to bf16 */
     bool copies;       /* 16 bytes of memory go to local memory past the registers, unawaited */
-    bool scarce;       /* values of registers are computed again rather than kept */
-    int simds;         /* that share the waves of a workgroup */
-    int lds_bytes;     /* of what half keeps a second workgroup out, and what one may have */
-    bool dies;         /* a workgroup can find out which die it is on */
+    bool prefetches;   /* a line of memory is asked into the L2 by an instruction of its own */
+    bool columns8; /* there is a matrix instruction of 16 rows by 8 columns beside the fragments */
+    bool scarce;   /* values of registers are computed again rather than kept */
+    int simds;     /* that share the waves of a workgroup */
+    int lds_bytes; /* of what half keeps a second workgroup out, and what one may have */
+    bool dies;     /* a workgroup can find out which die it is on */
     /* There is a fence that makes seen what workgroups of the same die have written and had
      * answered, and is less than that of the device. */
     bool die_fence;

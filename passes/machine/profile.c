@@ -32,13 +32,14 @@ static uint64_t mix_tensor(uint64_t h, const et_program *p, int t, const int64_t
     return h;
 }
 
-/* F's steps without plans of their products: times are looked up before there are any. */
+/* F's steps without plans: times are looked up before there are any. */
 static et_step *unplanned(const et_func *f) {
     et_step *steps = calloc((size_t)f->nsteps + 1, sizeof *steps);
     if (!steps) et_no_memory();
     for (int i = 0; i < f->nsteps; i++) {
         steps[i] = f->steps[i];
         memset(steps[i].plan, 0, sizeof steps[i].plan);
+        steps[i].attend = (et_attend_plan){0};
     }
     return steps;
 }

@@ -1,4 +1,4 @@
-/* Every product of a program gets its plan. */
+/* Every product and every attention of a program gets its plan. */
 #include "passes/product/product.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -108,6 +108,21 @@ static void choose(const struct planning *l, const et_product_cx *cx, et_step *s
             et_product_finish(cx, &c, &s->plan[i]);
 }
 
+static bool attends(const et_product_cx *cx, et_step *s) {
+    const char *why;
+    et_attend_loop l;
+    if (!s->attend.made) {
+        et_attend_choose(cx, s, &s->attend);
+        return true;
+    }
+    if (et_attend_loop_of(cx, s, &l, &why)) return true;
+    et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
+            "%s: its attention cannot have the plan that is given, for %s: %s", cx->f->name,
+            cx->t->name, why);
+    et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0}, "without a plan in the text one is chosen");
+    return false;
+}
+
 static bool plan_grid(const struct planning *l, int grid) {
     const et_grid *gr = &l->p->grids[grid];
     et_func *f = &l->p->funcs[gr->func];
@@ -116,6 +131,7 @@ static bool plan_grid(const struct planning *l, int grid) {
     bool ok = true;
     for (int i = 0; i < f->nsteps; i++) {
         et_step *s = &f->steps[i];
+        if (s->kind == ET_STEP_ATTEND) ok &= attends(&cx, s);
         if (s->kind != ET_STEP_CONTRACT) continue;
         if (s->plan[ET_PLAN_MAIN].made)
             ok &= suits(&cx, gr, s);

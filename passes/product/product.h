@@ -1,7 +1,8 @@
-/* product.h - plans of products: which, and that every step has one. */
+/* product.h - plans of products and of attention: which, and that every step has one. */
 #ifndef ET_PASS_PRODUCT_H
 #define ET_PASS_PRODUCT_H
 
+#include "ir/product/attend.h"
 #include "ir/product/product.h"
 
 /* The plans of step S to OUT: with b through the weight stream where STREAMED, two chunks of it in
@@ -16,15 +17,18 @@ void et_product_finish(const et_product_cx *, const et_mainloop *, et_product_pl
 void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop *,
                       et_product_plan *);
 
+/* The plan of an ATTEND step to OUT; false where it cannot be done on the target. */
+bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
+
 /* What the plans of a program depend on beside it. */
 typedef struct {
     const et_target *target;
     et_features without;
     bool packed, zeros; /* weights may be 2:4; or zero in whole pieces */
 } et_product_options;
-/* Every CONTRACT step of P and of its variants that has no plan gets one. Where none will do the
- * step stays without, and codegen says why. False, with diagnostics, where a plan that was there
- * does not suit its step or the target. */
+/* Every CONTRACT and ATTEND step of P and of its variants that has no plan gets one. Where none
+ * will do the step stays without, and codegen says why. False, with diagnostics, where a plan that
+ * was there does not suit its step or the target. */
 bool et_product_plan_all(et_program *, const et_product_options *);
 
 #endif

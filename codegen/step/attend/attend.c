@@ -11,45 +11,40 @@
 #include <math.h>
 #include <string.h>
 
-/* CHUNK: elements that are loaded at once; MOST_CHUNKS: of a lane's keys and values in flight.
- */
 enum {
-    CHUNK = CG_ATTEND_CHUNK,
-    MAX_PER_LANE = CG_ATTEND_PER_LANE,
-    MAX_HEADS = CG_ATTEND_HEADS,
-    MAX_UNROLL = 4,
-    MOST_CHUNKS = 8
+    CHUNK = ET_ATTEND_EACH,
+    STATE = ET_ATTEND_HEADS * (2 + CHUNK), /* as many with fewer heads of more elements in a lane */
 };
 
 /* One position per lane group. */
 struct position {
     val p, valid;
-    val k[MAX_PER_LANE], v[MAX_PER_LANE];
+    val k[ET_ATTEND_LANE_D], v[ET_ATTEND_LANE_D];
 };
 
 /* Running state of one head: maximum, sum, values. Laid out flat so that loops can carry it. */
-static int state_size(const et_attend *a) {
-    return 2 + a->each;
+static int state_size(const cg_attend *a) {
+    return 2 + a->loop.plan.lane_d;
 }
 
 /* E(d) at this lane's d, zero where there are none. */
-static void load_slice(cg *g, const et_attend *a, et_expr e, val *out) {
-    const et_step *s = a->s;
-    if (s->depth % a->each == 0) {
-        int u = cg_fresh_var(g, "u", s->depth / a->each);
-        cg_bind(g, u, a->clamped, a->lanes > 1);
-        et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
-        for (int j = 0; j < a->each; j += CHUNK)
+static void load_slice(cg *g, const cg_attend *a, et_expr e, val *out) {
+    const et_step *s = a->loop.s;
+    if (s->depth % a->loop.plan.lane_d == 0) {
+        int u = cg_fresh_var(g, "u", s->depth / a->loop.plan.lane_d);
+        cg_bind(g, u, a->clamped, a->loop.lanes > 1);
+        et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->loop.plan.lane_d));
+        for (int j = 0; j < a->loop.plan.lane_d; j += CHUNK)
             cg_emit_n(g, e, s->dvar, et_add(g->x, first, et_int(g->x, j)), CHUNK, out + j);
-        for (int j = 0; j < a->each; j++) {
+        for (int j = 0; j < a->loop.plan.lane_d; j++) {
             out[j] = cg_to_f32(g, out[j]);
             if (a->owns) out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
         }
         return;
     }
-    for (int j = 0; j < a->each; j++) {
+    for (int j = 0; j < a->loop.plan.lane_d; j++) {
         int mark = cg_scope(g);
-        val d = cg_addi(g, cg_muli(g, a->slice, a->each), j);
+        val d = cg_addi(g, cg_muli(g, a->slice, a->loop.plan.lane_d), j);
         val in = cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth));
         cg_bind(g, s->dvar, cg_select(g, in, d, cg_i32(g, 0)), true);
         out[j] = cg_select(g, in, cg_emit_f32(g, e), cg_f32(g, 0));
@@ -57,42 +52,42 @@ static void load_slice(cg *g, const et_attend *a, et_expr e, val *out) {
     }
 }
 
-static et_expr of_head(cg *g, const et_attend *a, int h, et_expr e) {
-    return et_subst_var(g->x, e, a->s->hvar, et_int(g->x, a->head0 + h));
+static et_expr of_head(cg *g, const cg_attend *a, int h, et_expr e) {
+    return et_subst_var(g->x, e, a->loop.s->hvar, et_int(g->x, a->head0 + h));
 }
 
-static void load_queries(cg *g, et_attend *a) {
-    for (int h = 0; h < a->nheads; h++) {
+static void load_queries(cg *g, cg_attend *a) {
+    for (int h = 0; h < a->heads; h++) {
         int mark = cg_scope(g);
-        load_slice(g, a, of_head(g, a, h, a->s->part[ET_AT_Q]), a->q[h]);
-        for (int j = 0; a->factor != 1 && j < a->each; j++)
-            a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->factor));
+        load_slice(g, a, of_head(g, a, h, a->loop.s->part[ET_AT_Q]), a->q[h]);
+        for (int j = 0; a->loop.factor != 1 && j < a->loop.plan.lane_d; j++)
+            a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->loop.factor));
         cg_scope_end(g, mark);
     }
 }
 
-static val score(cg *g, const et_attend *a, int h, const struct position *at, val valid) {
+static val score(cg *g, const cg_attend *a, int h, const struct position *at, val valid) {
     val sum = cg_fmul(g, a->q[h][0], at->k[0]);
-    for (int j = 1; j < a->each; j++)
+    for (int j = 1; j < a->loop.plan.lane_d; j++)
         sum = cg_fma(g, a->q[h][j], at->k[j], sum);
-    for (int m = 1; m < a->lanes; m *= 2)
+    for (int m = 1; m < a->loop.lanes; m *= 2)
         sum = cg_fadd(g, sum, cg_shuffle_xor(g, sum, m));
-    if (a->score.id) {
+    if (a->loop.score.id) {
         int mark = cg_scope(g);
-        cg_bind(g, a->s->pvar, at->p, true);
+        cg_bind(g, a->loop.s->pvar, at->p, true);
         cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), sum);
-        sum = cg_fmul(g, cg_emit_f32(g, of_head(g, a, h, a->score)), cg_f32(g, M_LOG2E));
+        sum = cg_fmul(g, cg_emit_f32(g, of_head(g, a, h, a->loop.score)), cg_f32(g, M_LOG2E));
         cg_scope_end(g, mark);
     }
     return cg_select(g, valid, sum, cg_f32(g, cg_attend_least()));
 }
 
 /* Does the position count for head H? */
-static val counts(cg *g, const et_attend *a, int h, const struct position *at) {
-    if (!a->masked_by_head) return at->valid;
+static val counts(cg *g, const cg_attend *a, int h, const struct position *at) {
+    if (!a->loop.masked_by_head) return at->valid;
     int mark = cg_scope(g);
-    cg_bind(g, a->s->pvar, at->p, true);
-    val yes = cg_emit(g, of_head(g, a, h, a->s->part[ET_AT_MASK]));
+    cg_bind(g, a->loop.s->pvar, at->p, true);
+    val yes = cg_emit(g, of_head(g, a, h, a->loop.s->part[ET_AT_MASK]));
     cg_scope_end(g, mark);
     return LLVMBuildAnd(g->b, at->valid, yes, "");
 }
@@ -102,14 +97,15 @@ static val minus(cg *g, val x, val y) {
 }
 
 /* A value that the mask hides may be anything, and 0 times infinity is no number. */
-static val value_at(cg *g, const et_attend *a, const struct position *at, val valid, int j) {
-    return a->s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
+static val value_at(cg *g, const cg_attend *a, const struct position *at, val valid, int j) {
+    return a->loop.s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
 }
 
 /* Take N positions per lane group into the state. */
-static void absorb(cg *g, const et_attend *a, int n, const struct position *at, val *state) {
-    for (int h = 0; h < a->nheads; h++) {
-        val *st = state + h * state_size(a), s[MAX_UNROLL], valid[MAX_UNROLL], top = st[0];
+static void absorb(cg *g, const cg_attend *a, int n, const struct position *at, val *state) {
+    for (int h = 0; h < a->heads; h++) {
+        val *st = state + h * state_size(a), s[ET_ATTEND_POSITIONS], valid[ET_ATTEND_POSITIONS],
+            top = st[0];
         for (int i = 0; i < n; i++) {
             valid[i] = counts(g, a, h, &at[i]);
             s[i] = score(g, a, h, &at[i], valid[i]);
@@ -118,12 +114,12 @@ static void absorb(cg *g, const et_attend *a, int n, const struct position *at, 
         val shrink = cg_exp2(g, minus(g, st[0], top));
         st[0] = top;
         st[1] = cg_fmul(g, st[1], shrink);
-        for (int j = 0; j < a->each; j++)
+        for (int j = 0; j < a->loop.plan.lane_d; j++)
             st[2 + j] = cg_fmul(g, st[2 + j], shrink);
         for (int i = 0; i < n; i++) {
             val p = cg_select(g, valid[i], cg_exp2(g, minus(g, s[i], top)), cg_f32(g, 0));
             st[1] = cg_fadd(g, st[1], p);
-            for (int j = 0; j < a->each; j++)
+            for (int j = 0; j < a->loop.plan.lane_d; j++)
                 st[2 + j] = cg_fma(g, p, value_at(g, a, &at[i], valid[i], j), st[2 + j]);
         }
     }
@@ -131,28 +127,28 @@ static void absorb(cg *g, const et_attend *a, int n, const struct position *at, 
 
 /* ---- positions ---- */
 
-static int stride(const cg *g, const et_attend *a) {
-    return g->p->workgroup / g->t->wave * a->per_wave;
+static int stride(const cg *g, const cg_attend *a) {
+    return g->p->workgroup / g->t->wave * a->loop.per_wave;
 }
 
 /* The position of lane group and turn I in the block that begins at AT0, at most LAST. */
-static struct position position(cg *g, const et_attend *a, val at0, int i, val last) {
+static struct position position(cg *g, const cg_attend *a, val at0, int i, val last) {
     val p = cg_add(g, cg_addi(g, at0, (int64_t)i * stride(g, a)), a->part);
     val valid = cg_icmp(g, LLVMIntSLT, p, a->end);
     p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
     return (struct position){.p = p, .valid = valid};
 }
 
-static void apply_mask(cg *g, const et_attend *a, struct position *at) {
-    et_expr mask = a->s->part[ET_AT_MASK];
-    if (mask.id && !a->masked_by_head)
+static void apply_mask(cg *g, const cg_attend *a, struct position *at) {
+    et_expr mask = a->loop.s->part[ET_AT_MASK];
+    if (mask.id && !a->loop.masked_by_head)
         at->valid = LLVMBuildAnd(g->b, at->valid, cg_emit(g, mask), "");
 }
 
-static void load_block(cg *g, const et_attend *a, val at0, struct position *at) {
-    const et_step *s = a->s;
+static void load_block(cg *g, const cg_attend *a, val at0, struct position *at) {
+    const et_step *s = a->loop.s;
     val last = cg_addi(g, a->end, -1);
-    for (int i = 0; i < a->unroll; i++) {
+    for (int i = 0; i < a->block.positions; i++) {
         at[i] = position(g, a, at0, i, last);
         int mark = cg_scope(g);
         cg_bind(g, s->pvar, at[i].p, true);
@@ -165,45 +161,36 @@ static void load_block(cg *g, const et_attend *a, val at0, struct position *at) 
 
 /* ---- keys and values that wait in registers as they lie in memory ---- */
 
-int cg_attend_whole(cg *g, const et_attend *a, et_expr e) {
-    const et_step *s = a->s;
+val cg_attend_words(cg *g, const cg_attend *a, et_expr e, int each, val slice, int n, int d) {
+    const et_step *s = a->loop.s;
     et_node_x x = *et_x(g->x, e);
-    if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR || s->depth % a->each || g->guard ||
-        et_dtype_bits(g->p->tensors[x.i].shape.dtype) != 16)
-        return 0;
-    int u = cg_fresh_var(g, "u", s->depth / a->each);
-    et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
-    return cg_wide_align(g, x.i2, x.i, x.ops, s->dvar, first, CHUNK);
-}
-
-val cg_attend_words(cg *g, const et_attend *a, et_expr e, val slice, int n, int d) {
-    et_node_x x = *et_x(g->x, e);
-    int u = cg_fresh_var(g, "u", n), align = cg_attend_whole(g, a, e);
+    int u = cg_fresh_var(g, "u", n), align = et_attend_whole(cg_cx(g), s, e, each);
     cg_bind(g, u, slice, true);
     et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, CHUNK));
     first = et_add(g->x, first, et_int(g->x, d));
-    et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), a->s->dvar, first);
+    et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), s->dvar, first);
     return cg_load_words(g, x.i2, x.i, cg_address(g, x.i2, x.i, off), 16 * CHUNK, align);
 }
 
-static void load_words(cg *g, const et_attend *a, et_expr e, val *out) {
-    const et_step *s = a->s;
-    int slices = s->depth / a->each, per = a->each / CHUNK;
+static void load_words(cg *g, const cg_attend *a, et_expr e, val *out) {
+    const et_step *s = a->loop.s;
+    int slices = s->depth / a->loop.plan.lane_d, per = a->loop.plan.lane_d / CHUNK;
     val slice = cg_muli(g, a->clamped, per);
     for (int j = 0; j < per; j++)
-        *out++ = cg_attend_words(g, a, e, slice, (slices - 1) * per + 1, j * CHUNK);
+        *out++ =
+            cg_attend_words(g, a, e, a->loop.plan.lane_d, slice, (slices - 1) * per + 1, j * CHUNK);
 }
 
-static int block_words(const et_attend *a) {
-    return 2 * a->unroll * a->each / CHUNK;
+static int block_words(const cg_attend *a) {
+    return 2 * a->block.positions * a->loop.plan.lane_d / CHUNK;
 }
 
 /* Of the block at AT0, past its end the last position again. */
-static void load_ahead(cg *g, const et_attend *a, val at0, val *words) {
-    const et_step *s = a->s;
+static void load_ahead(cg *g, const cg_attend *a, val at0, val *words) {
+    const et_step *s = a->loop.s;
     val last = cg_addi(g, a->end, -1);
-    for (int i = 0; i < a->unroll; i++) {
-        int mark = cg_scope(g), n = a->each / CHUNK;
+    for (int i = 0; i < a->block.positions; i++) {
+        int mark = cg_scope(g), n = a->loop.plan.lane_d / CHUNK;
         cg_bind(g, s->pvar, position(g, a, at0, i, last).p, true);
         load_words(g, a, s->part[ET_AT_K], words);
         load_words(g, a, s->part[ET_AT_V], words + n);
@@ -212,19 +199,19 @@ static void load_ahead(cg *g, const et_attend *a, val at0, val *words) {
     }
 }
 
-static void values_of(cg *g, const et_attend *a, et_expr e, const val *words, val *out) {
+static void values_of(cg *g, const cg_attend *a, et_expr e, const val *words, val *out) {
     et_dtype t = g->p->tensors[et_x(g->x, e)->i].shape.dtype;
-    for (int j = 0; j < a->each; j += CHUNK)
+    for (int j = 0; j < a->loop.plan.lane_d; j += CHUNK)
         cg_loaded_words(g, t, words[j / CHUNK], CHUNK, out + j);
-    for (int j = 0; a->owns && j < a->each; j++)
+    for (int j = 0; a->owns && j < a->loop.plan.lane_d; j++)
         out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
 }
 
-static void block_of(cg *g, const et_attend *a, val at0, const val *words, struct position *at) {
-    const et_step *s = a->s;
+static void block_of(cg *g, const cg_attend *a, val at0, const val *words, struct position *at) {
+    const et_step *s = a->loop.s;
     val last = cg_addi(g, a->end, -1);
-    for (int i = 0; i < a->unroll; i++) {
-        int mark = cg_scope(g), n = a->each / CHUNK;
+    for (int i = 0; i < a->block.positions; i++) {
+        int mark = cg_scope(g), n = a->loop.plan.lane_d / CHUNK;
         at[i] = position(g, a, at0, i, last);
         cg_bind(g, s->pvar, at[i].p, true);
         values_of(g, a, s->part[ET_AT_K], words, at[i].k);
@@ -236,7 +223,7 @@ static void block_of(cg *g, const et_attend *a, val at0, const val *words, struc
 }
 
 /* The same where AT0 is before the end; elsewhere nobody looks at them. */
-static void load_if_any(cg *g, const et_attend *a, val at0, val *words) {
+static void load_if_any(cg *g, const cg_attend *a, val at0, val *words) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
     load_ahead(g, a, at0, words);
@@ -250,18 +237,18 @@ static void load_if_any(cg *g, const et_attend *a, val at0, val *words) {
 }
 
 /* Carried from block to block: the state, then what was loaded ahead. */
-static void scan_positions(cg *g, const et_attend *a, val *state) {
-    val first = cg_muli(g, g->wave, a->per_wave), carried[MAX_HEADS * (2 + CHUNK) + MOST_CHUNKS];
-    int n = a->nheads * state_size(a), words = a->ahead ? block_words(a) : 0;
-    val step = cg_i32(g, (int64_t)stride(g, a) * a->unroll);
+static void scan_positions(cg *g, const cg_attend *a, val *state) {
+    val first = cg_muli(g, g->wave, a->loop.per_wave), carried[STATE + ET_ATTEND_LOADS];
+    int n = a->heads * state_size(a), words = a->block.depth == 2 ? block_words(a) : 0;
+    val step = cg_i32(g, (int64_t)stride(g, a) * a->block.positions);
     if (a->first) first = cg_add(g, a->first, first);
     memcpy(carried, state, (size_t)n * sizeof *state);
-    if (a->ahead) load_if_any(g, a, first, carried + n);
+    if (a->block.depth == 2) load_if_any(g, a, first, carried + n);
     cg_for f;
     val at0 = cg_for_begin(g, &f, first, a->end, step, false, n + words, carried);
-    struct position at[MAX_UNROLL];
-    if (a->ahead) {
-        val now[MOST_CHUNKS];
+    struct position at[ET_ATTEND_POSITIONS];
+    if (a->block.depth == 2) {
+        val now[ET_ATTEND_LOADS];
         memcpy(now, carried + n, (size_t)words * sizeof *now);
         load_if_any(g, a, cg_add(g, at0, step), carried + n);
         g->family->order_loads(g);
@@ -269,23 +256,14 @@ static void scan_positions(cg *g, const et_attend *a, val *state) {
     } else {
         load_block(g, a, at0, at);
     }
-    absorb(g, a, a->unroll, at, carried);
+    absorb(g, a, a->block.positions, at, carried);
     cg_for_end(g, &f, carried);
     memcpy(state, carried, (size_t)n * sizeof *state);
 }
 
-static void plan_positions(cg *g, et_attend *a) {
-    const et_step *s = a->s;
-    bool few = a->nheads * a->each <= 4 * CHUNK;
-    a->unroll = (few ? MAX_UNROLL : 2) * CHUNK / a->each;
-    if (a->unroll < 1) a->unroll = 1;
-    a->ahead = few && block_words(a) <= MOST_CHUNKS && cg_attend_whole(g, a, s->part[ET_AT_K]) &&
-               cg_attend_whole(g, a, s->part[ET_AT_V]);
-}
-
 /* Merge the state of the lane MASK away into this one's. */
-static void merge_lanes(cg *g, const et_attend *a, int mask, val *state) {
-    for (int h = 0; h < a->nheads; h++) {
+static void merge_lanes(cg *g, const cg_attend *a, int mask, val *state) {
+    for (int h = 0; h < a->heads; h++) {
         val *st = state + h * state_size(a), other = cg_shuffle_xor(g, st[0], mask);
         val top = cg_fmax(g, st[0], other);
         val mine = cg_exp2(g, minus(g, st[0], top)), theirs = cg_exp2(g, minus(g, other, top));
@@ -297,22 +275,22 @@ static void merge_lanes(cg *g, const et_attend *a, int mask, val *state) {
     }
 }
 
-val cg_attend_left(cg *g, const et_attend *a, val wave, val head, val d) {
-    const et_local *l = &g->f->locals[a->s->scratch];
+val cg_attend_left(cg *g, const cg_attend *a, val wave, val head, val d) {
+    const et_local *l = &g->f->locals[a->loop.s->scratch];
     val row = cg_add(g, cg_muli(g, wave, l->dim[1]), head);
-    return cg_local_ptr(g, a->s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
+    return cg_local_ptr(g, a->loop.s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
 }
 
 /* Lane group 0 of each wave leaves the wave's state in scratch. */
-static void leave(cg *g, const et_attend *a, val *state) {
-    const et_step *s = a->s;
+static void leave(cg *g, const cg_attend *a, val *state) {
+    const et_step *s = a->loop.s;
     cg_if in, own;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntEQ, a->part, cg_i32(g, 0)));
-    for (int h = 0; h < a->nheads; h++) {
+    for (int h = 0; h < a->heads; h++) {
         val *st = state + h * state_size(a), head = cg_i32(g, a->head0 + h);
-        for (int j = 0; j < a->each; j++) {
-            val d = cg_addi(g, cg_muli(g, a->slice, a->each), j);
-            bool sure = s->depth == a->lanes * a->each;
+        for (int j = 0; j < a->loop.plan.lane_d; j++) {
+            val d = cg_addi(g, cg_muli(g, a->slice, a->loop.plan.lane_d), j);
+            bool sure = s->depth == a->loop.lanes * a->loop.plan.lane_d;
             if (!sure) cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth)));
             LLVMBuildStore(g->b, st[2 + j], cg_attend_left(g, a, g->wave, head, d));
             if (!sure) cg_if_end(g, &own);
@@ -326,8 +304,8 @@ static void leave(cg *g, const et_attend *a, val *state) {
 }
 
 /* What another part is joined with is not divided; D is the element of it. */
-static void store_part(cg *g, const et_attend *a, val row, val d, val out, val top, val sum) {
-    const et_step *s = a->s;
+static void store_part(cg *g, const cg_attend *a, val row, val d, val out, val top, val sum) {
+    const et_step *s = a->loop.s;
     cg_if first;
     LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, cg_add(g, row, d)));
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, d, cg_i32(g, 0)));
@@ -336,8 +314,8 @@ static void store_part(cg *g, const et_attend *a, val row, val d, val out, val t
     cg_if_end(g, &first);
 }
 
-static void merge_waves(cg *g, const et_attend *a) {
-    const et_step *s = a->s;
+static void merge_waves(cg *g, const cg_attend *a) {
+    const et_step *s = a->loop.s;
     int waves = g->p->workgroup / g->t->wave;
     int64_t total = (int64_t)s->heads * s->depth;
     cg_items items;
@@ -377,71 +355,66 @@ static void merge_waves(cg *g, const et_attend *a) {
     cg_items_end(g, &items);
 }
 
-/* A score that is the product times a constant costs nothing: the queries take the factor. */
-et_expr cg_attend_score(cg *g, const et_step *s, double *out_factor) {
-    const et_node_x *n = et_x(g->x, s->part[ET_AT_SCORE]);
-    et_expr product = et_arg(g->x, ET_ARG_QK, ET_T_F32);
-    *out_factor = M_LOG2E;
-    if (et_expr_eq(s->part[ET_AT_SCORE], product)) return ET_NO_EXPR;
-    for (int i = 0; n->op == ET_X_MUL && i < 2; i++) {
-        const et_node_x *other = et_x(g->x, n->ops[!i]);
-        if (!et_expr_eq(n->ops[i], product) || other->op != ET_X_FLOAT) continue;
-        *out_factor *= other->f;
-        return ET_NO_EXPR;
-    }
-    *out_factor = 1;
-    return s->part[ET_AT_SCORE];
-}
-
 /* Every lane group with positions of its own. */
-static void by_lanes(cg *g, et_attend *a) {
-    val state[MAX_HEADS * (2 + CHUNK)]; /* as many with fewer heads of more elements */
-    plan_positions(g, a);
+static void by_lanes(cg *g, cg_attend *a) {
+    val state[STATE];
     load_queries(g, a);
-    for (int i = 0; i < a->nheads * state_size(a); i++)
+    for (int i = 0; i < a->heads * state_size(a); i++)
         state[i] = cg_f32(g, i % state_size(a) ? 0 : cg_attend_least());
     scan_positions(g, a, state);
-    for (int m = a->lanes; m < g->t->wave; m *= 2)
+    for (int m = a->loop.lanes; m < g->t->wave; m *= 2)
         merge_lanes(g, a, m, state);
     leave(g, a, state);
 }
 
-void cg_step_attend(cg *g, const et_step *s) {
-    et_attend a = {.s = s, .lanes = 1, .each = CHUNK};
-    et_expr mask = s->part[ET_AT_MASK];
-    if (s->rows) {
-        cg_attend_rows(g, s);
-        return;
+/* Where the lane is among those that hold a position together. */
+static void place_lane(cg *g, cg_attend *a) {
+    int each = a->loop.plan.lane_d, depth = a->loop.s->depth, slices = depth / each;
+    a->slice = LLVMBuildAnd(g->b, g->lane, cg_i32(g, a->loop.lanes - 1), "");
+    a->part = LLVMBuildUDiv(g->b, g->lane, cg_i32(g, a->loop.lanes), "");
+    a->clamped = a->slice;
+    if (slices < a->loop.lanes && depth % each == 0) {
+        a->owns = cg_icmp(g, LLVMIntSLT, a->slice, cg_i32(g, slices));
+        a->clamped = cg_select(g, a->owns, a->slice, cg_i32(g, slices - 1));
     }
-    a.score = cg_attend_score(g, s, &a.factor);
-    a.masked_by_head =
-        mask.id && !et_expr_eq(mask, et_subst_var(g->x, mask, s->hvar, et_int(g->x, 0)));
-    while (g->t->wave * a.each < s->depth)
-        a.each *= 2;
-    et_check(a.each <= MAX_PER_LANE);
-    while (a.lanes * a.each < s->depth)
-        a.lanes *= 2;
-    a.per_wave = g->t->wave / a.lanes;
-    a.slice = LLVMBuildAnd(g->b, g->lane, cg_i32(g, a.lanes - 1), "");
-    a.part = LLVMBuildUDiv(g->b, g->lane, cg_i32(g, a.lanes), "");
-    int slices = s->depth / a.each, most = MAX_HEADS * CHUNK / a.each;
-    a.clamped = a.slice;
-    if (slices < a.lanes && s->depth % a.each == 0) {
-        a.owns = cg_icmp(g, LLVMIntSLT, a.slice, cg_i32(g, slices));
-        a.clamped = cg_select(g, a.owns, a.slice, cg_i32(g, slices - 1));
-    }
+}
+
+static void one_row(cg *g, const et_attend_loop *loop) {
+    cg_attend a = {.loop = *loop};
+    const et_step *s = loop->s;
+    const et_attend_plan *plan = &loop->plan;
+    bool columns = plan->by == ET_ATTEND_BY_COLUMNS;
+    if (!columns) place_lane(g, &a);
     if (!et_expr_eq(s->part[ET_AT_FIRST], et_int(g->x, 0)))
         a.first = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_FIRST]));
     a.end = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_END]));
-    for (a.head0 = 0; a.head0 < s->heads; a.head0 += most) {
-        a.nheads = s->heads - a.head0 < most ? s->heads - a.head0 : most;
+    for (a.head0 = 0; a.head0 < s->heads; a.head0 += plan->heads) {
+        bool all = s->heads - a.head0 >= plan->heads;
+        a.heads = all ? plan->heads : s->heads - a.head0;
+        a.block = all ? plan->block : plan->rest;
         int mark = cg_scope(g);
-        if (cg_attend_may_multiply(g, &a))
-            cg_attend_heads(g, &a);
+        if (columns)
+            cg_attend_columns(g, &a);
         else
             by_lanes(g, &a);
         cg_scope_end(g, mark);
     }
     cg_barrier(g);
     merge_waves(g, &a);
+}
+
+void cg_step_attend(cg *g, const et_step *s) {
+    const char *why;
+    et_attend_loop loop;
+    if (!et_attend_loop_of(cg_cx(g), s, &loop, &why)) et_bug("%s: %s", g->f->name, why);
+    if (s->rows)
+        cg_attend_rows(g, &loop);
+    else
+        one_row(g, &loop);
+}
+
+const char *cg_attend_problem(cg *g, const et_step *s) {
+    const char *why;
+    et_attend_loop loop;
+    return et_attend_loop_of(cg_cx(g), s, &loop, &why) ? NULL : why;
 }

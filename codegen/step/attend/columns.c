@@ -19,19 +19,19 @@
 #include <string.h>
 
 enum {
-    POSITIONS = 16, /* at a time */
-    ROWS = 4,       /* of values, in a lane: two positions next to each other, and two more */
-    TILES = 2,      /* of eight columns of scores */
-    WORDS = 4,      /* of eight elements */
-    KEYS = 32,      /* elements of a key that four lanes load at a time */
-    VALUES = 64,    /* and of values, eight */
-    MOST_DEPTH = 128,
+    POSITIONS = ET_ATTEND_COLUMNS_P,
+    ROWS = 4,  /* of values, in a lane: two positions next to each other, and two more */
+    TILES = 2, /* of eight columns of scores */
+    WORDS = 4, /* of eight elements */
+    KEYS = 32, /* elements of a key that four lanes load at a time */
+    VALUES = ET_ATTEND_COLUMNS_D, /* and of values, eight */
+    MOST_DEPTH = ET_ATTEND_COLUMNS_MOST_D,
     MOST_CHUNKS = 16, /* that a lane loads of all these */
 };
 
 /* What a lane knows of its place, and of the queries. */
 struct heads {
-    const et_attend *a;
+    const cg_attend *a;
     et_dtype type;
     int depth, nkeys, nvalues; /* chunks of a key, and of values, in a lane */
     val column, quad;          /* lane / 4, lane % 4 */
@@ -46,16 +46,6 @@ struct state {
 };
 
 enum { STATE = sizeof(struct state) / sizeof(val) };
-
-bool cg_attend_may_multiply(cg *g, const et_attend *a) {
-    const et_step *s = a->s;
-    et_expr k = s->part[ET_AT_K], v = s->part[ET_AT_V];
-    return g->family->multiply8 && g->t->wave == 32 && s->depth % VALUES == 0 &&
-           s->depth <= MOST_DEPTH && !a->masked_by_head && cg_attend_whole(g, a, k) &&
-           cg_attend_whole(g, a, v) &&
-           g->p->tensors[et_x(g->x, k)->i].shape.dtype ==
-               g->p->tensors[et_x(g->x, v)->i].shape.dtype;
-}
 
 /* ---- numbers of 16 bits, two to a word ---- */
 
@@ -91,36 +81,36 @@ static val word(cg *g, val v, int i) {
 /* ---- queries ---- */
 
 static void load_query(cg *g, struct heads *h, int u) {
-    const et_attend *a = h->a;
-    const et_step *s = a->s;
-    val q[CG_ATTEND_CHUNK];
-    int mark = cg_scope(g), var = cg_fresh_var(g, "u", KEYS / CG_ATTEND_CHUNK);
+    const cg_attend *a = h->a;
+    const et_step *s = a->loop.s;
+    val q[ET_ATTEND_EACH];
+    int mark = cg_scope(g), var = cg_fresh_var(g, "u", KEYS / ET_ATTEND_EACH);
     cg_bind(g, var, h->quad, true);
     cg_bind(g, s->hvar, h->head, true);
-    et_expr first = et_mul(g->x, et_var(g->x, var), et_int(g->x, CG_ATTEND_CHUNK));
+    et_expr first = et_mul(g->x, et_var(g->x, var), et_int(g->x, ET_ATTEND_EACH));
     first = et_add(g->x, first, et_int(g->x, (int64_t)u * KEYS));
-    cg_emit_n(g, s->part[ET_AT_Q], s->dvar, first, CG_ATTEND_CHUNK, q);
-    val is = cg_icmp(g, LLVMIntSLT, h->column, cg_i32(g, a->nheads));
-    for (int j = 0; j < CG_ATTEND_CHUNK; j++) {
+    cg_emit_n(g, s->part[ET_AT_Q], s->dvar, first, ET_ATTEND_EACH, q);
+    val is = cg_icmp(g, LLVMIntSLT, h->column, cg_i32(g, a->heads));
+    for (int j = 0; j < ET_ATTEND_EACH; j++) {
         q[j] = cg_to_f32(g, q[j]);
-        if (a->factor != 1) q[j] = cg_fmul(g, q[j], cg_f32(g, a->factor));
-        if (a->nheads < CG_ATTEND_HEADS) q[j] = cg_select(g, is, q[j], cg_f32(g, 0));
+        if (a->loop.factor != 1) q[j] = cg_fmul(g, q[j], cg_f32(g, a->loop.factor));
+        if (a->heads < ET_ATTEND_HEADS) q[j] = cg_select(g, is, q[j], cg_f32(g, 0));
     }
     for (int w = 0; w < WORDS; w++)
         split(g, h->type, q[2 * w], q[2 * w + 1], &h->q[u][w], &h->rest[u][w]);
     cg_scope_end(g, mark);
 }
 
-static struct heads begin(cg *g, const et_attend *a) {
-    et_expr k = a->s->part[ET_AT_K];
+static struct heads begin(cg *g, const cg_attend *a) {
+    et_expr k = a->loop.s->part[ET_AT_K];
     struct heads h = {.a = a,
                       .type = g->p->tensors[et_x(g->x, k)->i].shape.dtype,
-                      .depth = a->s->depth,
-                      .nkeys = TILES * a->s->depth / KEYS,
-                      .nvalues = ROWS * a->s->depth / VALUES};
+                      .depth = a->loop.s->depth,
+                      .nkeys = TILES * a->loop.s->depth / KEYS,
+                      .nvalues = ROWS * a->loop.s->depth / VALUES};
     h.column = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 2), "");
     h.quad = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 3), "");
-    val last[] = {h.column, cg_i32(g, a->nheads - 1)};
+    val last[] = {h.column, cg_i32(g, a->heads - 1)};
     h.head = cg_addi(g, cg_call(g, "llvm.umin", 1, &g->i32, 2, last), a->head0);
     for (int u = 0; u < h.depth / KEYS; u++)
         load_query(g, &h, u);
@@ -130,19 +120,19 @@ static struct heads begin(cg *g, const et_attend *a) {
 /* ---- keys and values ---- */
 
 /* AT0 + P, or the last position that counts. */
-static val clamped(cg *g, const et_attend *a, val at0, val p) {
+static val clamped(cg *g, const cg_attend *a, val at0, val p) {
     val args[] = {cg_add(g, at0, p), cg_addi(g, a->end, -1)};
     return cg_call(g, "llvm.smin", 1, &g->i32, 2, args);
 }
 
 static void load_keys(cg *g, const struct heads *h, val at0, val *out) {
-    const et_step *s = h->a->s;
+    const et_step *s = h->a->loop.s;
     for (int tile = 0; tile < TILES; tile++) {
         int mark = cg_scope(g);
         cg_bind(g, s->pvar, clamped(g, h->a, at0, cg_addi(g, h->column, 8 * tile)), true);
         for (int u = 0; u < h->depth / KEYS; u++)
-            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_K], h->quad, KEYS / CG_ATTEND_CHUNK,
-                                     u * KEYS);
+            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_K], ET_ATTEND_EACH, h->quad,
+                                     KEYS / ET_ATTEND_EACH, u * KEYS);
         cg_scope_end(g, mark);
     }
 }
@@ -153,13 +143,13 @@ static val own_position(cg *g, const struct heads *h, int i) {
 }
 
 static void load_values(cg *g, const struct heads *h, val at0, val *out) {
-    const et_step *s = h->a->s;
+    const et_step *s = h->a->loop.s;
     for (int r = 0; r < ROWS; r++) {
         int mark = cg_scope(g);
         cg_bind(g, s->pvar, clamped(g, h->a, at0, own_position(g, h, r)), true);
         for (int c = 0; c < h->depth / VALUES; c++)
-            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_V], h->column, VALUES / CG_ATTEND_CHUNK,
-                                     c * VALUES);
+            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_V], ET_ATTEND_EACH, h->column,
+                                     VALUES / ET_ATTEND_EACH, c * VALUES);
         cg_scope_end(g, mark);
     }
 }
@@ -200,18 +190,18 @@ static void multiply_keys(cg *g, const struct heads *h, const val *keys, val out
 
 /* The score of the product at a position, in base 2, and whether that counts. */
 static val score(cg *g, const struct heads *h, val at0, int i, val product, val *out_counts) {
-    const et_attend *a = h->a;
-    const et_step *s = a->s;
+    const cg_attend *a = h->a;
+    const et_step *s = a->loop.s;
     val own = own_position(g, h, i);
     int mark = cg_scope(g);
     *out_counts = cg_icmp(g, LLVMIntSLT, cg_add(g, at0, own), a->end);
     cg_bind(g, s->pvar, clamped(g, a, at0, own), true);
     if (s->part[ET_AT_MASK].id)
         *out_counts = LLVMBuildAnd(g->b, *out_counts, cg_emit(g, s->part[ET_AT_MASK]), "");
-    if (a->score.id) {
+    if (a->loop.score.id) {
         cg_bind(g, s->hvar, h->head, true);
         cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), product);
-        product = cg_fmul(g, cg_emit_f32(g, a->score), cg_f32(g, 1.4426950408889634));
+        product = cg_fmul(g, cg_emit_f32(g, a->loop.score), cg_f32(g, 1.4426950408889634));
     }
     cg_scope_end(g, mark);
     return cg_select(g, *out_counts, product, cg_f32(g, cg_attend_least()));
@@ -231,7 +221,7 @@ static void scale(cg *g, const struct heads *h, val shrink, val out[2]) {
 static void multiply_values(cg *g, const struct heads *h, const val *values, const val counts[ROWS],
                             const val weight[2], const val rest[2], struct state *st) {
     int chunks = h->depth / VALUES;
-    bool masked = h->a->s->part[ET_AT_MASK].id != 0;
+    bool masked = h->a->loop.s->part[ET_AT_MASK].id != 0;
     for (int c = 0; c < chunks; c++)
         for (int w = 0; w < WORDS; w++) {
             val v[ROWS], row[4];
@@ -282,7 +272,7 @@ static void absorb(cg *g, const struct heads *h, val at0, const val product[ROWS
 /* Carried: the state, then keys and values of the next positions, which are loaded as soon as their
  * registers are free. */
 static void scan(cg *g, const struct heads *h, struct state *st) {
-    const et_attend *a = h->a;
+    const cg_attend *a = h->a;
     int n = 2 + h->depth / 16 * 4, waves = g->p->workgroup / g->t->wave;
     val carried[STATE + MOST_CHUNKS], *keys = carried + n, *values = keys + h->nkeys;
     val at0 = cg_muli(g, g->wave, POSITIONS), step = cg_i32(g, (int64_t)waves * POSITIONS);
@@ -312,14 +302,14 @@ static val plus(cg *g, val a, val b) {
 
 /* Two elements next to each other of each of this lane's two heads, for each sum. */
 static void leave_sums(cg *g, const struct heads *h, const struct state *st) {
-    const et_attend *a = h->a;
+    const cg_attend *a = h->a;
     for (int i = 0; i < 2; i++) {
         val column = cg_addi(g, cg_muli(g, h->quad, 2), i);
         cg_if own;
-        cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, column, cg_i32(g, a->nheads)));
+        cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, column, cg_i32(g, a->heads)));
         val head = cg_addi(g, column, a->head0);
         for (int j = 0; j < h->depth / 16; j++) {
-            val d = cg_addi(g, cg_muli(g, h->column, CG_ATTEND_CHUNK),
+            val d = cg_addi(g, cg_muli(g, h->column, ET_ATTEND_EACH),
                             (int64_t)j / WORDS * VALUES + (int64_t)j % WORDS * 2);
             for (int k = 0; k < 2; k++)
                 LLVMBuildStore(g->b, st->out[j][2 * k + i],
@@ -329,7 +319,7 @@ static void leave_sums(cg *g, const struct heads *h, const struct state *st) {
     }
 }
 
-void cg_attend_heads(cg *g, et_attend *a) {
+void cg_attend_columns(cg *g, cg_attend *a) {
     struct heads h = begin(g, a);
     struct state st = {.top = cg_f32(g, cg_attend_least()), .sum = cg_f32(g, 0)};
     for (int j = 0; j < h.depth / 16; j++)
@@ -340,7 +330,7 @@ void cg_attend_heads(cg *g, et_attend *a) {
     leave_sums(g, &h, &st);
     cg_if own;
     val first = cg_icmp(g, LLVMIntEQ, h.quad, cg_i32(g, 0));
-    val is = cg_icmp(g, LLVMIntSLT, h.column, cg_i32(g, a->nheads));
+    val is = cg_icmp(g, LLVMIntSLT, h.column, cg_i32(g, a->heads));
     cg_if_begin(g, &own, LLVMBuildAnd(g->b, first, is, ""));
     LLVMBuildStore(g->b, st.top, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth)));
     LLVMBuildStore(g->b, st.sum, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth + 1)));
