@@ -143,12 +143,16 @@ static int64_t most_of_group(et_sema *s, et_value index, int64_t rows) {
     return rows;
 }
 
-/* About the rows that a group has at most on average, of all ROWS: blocks of more would be padding
- * mostly. No more than MOST, which it may have. */
+/* As many rows as most groups have where ROWS are dealt evenly by chance, so that they have one
+ * block and their weights one reader; but no more than MAX_PAD, nor than MOST, which a group may
+ * have. */
 static int64_t usual_pad(int64_t rows, int64_t groups, int64_t most) {
-    int64_t pad = MIN_PAD;
-    while (pad < MAX_PAD && pad * groups < rows)
-        pad *= 2;
+    int64_t mean = (rows + groups - 1) / groups, spread = 1;
+    while (spread * spread < 4 * mean && spread < MAX_PAD)
+        spread++;
+    int64_t enough = mean + spread < most ? mean + spread : most, pad = MIN_PAD;
+    while (pad < MAX_PAD && pad < enough)
+        pad += MIN_PAD;
     while (pad > 1 && pad / 2 >= most)
         pad /= 2;
     return pad;
