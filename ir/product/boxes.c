@@ -63,8 +63,8 @@ static bool has_room(const et_product_cx *g) {
 et_boxes_of et_boxes_may(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
     et_box box;
-    if (!g->t->boxes || !c->warpgroup || c->stage_k || c->tail || c->stages > ET_BOX_STAGES ||
-        !has_room(g))
+    if (!g->t->boxes || et_is_without(g->without, ET_FEATURE_BOXES) || !c->warpgroup ||
+        c->stage_k || c->tail || c->stages > ET_BOX_STAGES || !has_room(g))
         return ET_BOXES_NONE;
     for (int i = 0; i < s->nacc; i++)
         if (!et_box_of(g, c, s->b[i], s->nvar, s->tn, &box)) return ET_BOXES_NONE;
