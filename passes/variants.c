@@ -31,8 +31,11 @@ struct variants {
     const et_finding *placed;      /* why they have them, or NULL */
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
-    bool streams;              /* the programs for up to FEW do, or would */
-    bool few;                  /* there are enough ranges for one that ends there */
+    /* worst_ratio of a first and a last sample that was asked for, or 0: ranges are grown again
+     * under each limit, and lowering one is what takes time. */
+    double ratio[MAX_SAMPLES][MAX_SAMPLES];
+    bool streams; /* the programs for up to FEW do, or would */
+    bool few;     /* there are enough ranges for one that ends there */
     int n;
 };
 
@@ -88,13 +91,15 @@ static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int las
     return ok;
 }
 
-/* The worst ratio of samples first..last under one program, against each alone. */
+/* The worst ratio of samples first..last under one program, for LO to the last of them, against
+ * each alone. LO is the same whenever a range begins at FIRST. */
 static double worst_ratio(struct variants *v, int first, int last, int64_t lo) {
-    double us[MAX_SAMPLES], worst = 0;
-    if (!price(v, lo, v->sample[last], first, last, us)) return 1e30;
+    double us[MAX_SAMPLES], *worst = &v->ratio[first][last];
+    if (*worst) return *worst;
+    if (!price(v, lo, v->sample[last], first, last, us)) return *worst = 1e30;
     for (int i = first; i <= last; i++)
-        worst = us[i] / v->alone[i] > worst ? us[i] / v->alone[i] : worst;
-    return worst;
+        *worst = us[i] / v->alone[i] > *worst ? us[i] / v->alone[i] : *worst;
+    return *worst;
 }
 
 /* Does a range end at sample I, whatever follows? */
@@ -202,6 +207,7 @@ static double look_at(struct variants *v, int sym) {
     v->sym = sym;
     v->n = 0;
     v->streams = false;
+    memset(v->ratio, 0, sizeof v->ratio);
     et_sym_range(v->g->exprs, sym, &lo, &hi);
     if (lo == hi) return 0;
     choose_samples(v, lo, hi);

@@ -257,9 +257,9 @@ static double b_ops(const struct tile *t, const et_step *s, const et_element_cos
  * chunk is loaded while the one before it is multiplied, and no more. */
 static bool loads_by_chunk(const struct tile *t, const et_step *s, double k) {
     enum { UNIT = 32 }; /* k's of a wave at a time */
-    bool streams = et_stream_step(t->p, t->f) >= 0 && et_stream_is_full(t->p, s) &&
-                   (int64_t)k % (UNIT * (int64_t)s->wk) == 0;
-    return t->m->stream_kb && s->stage_b >= 0 && !et_step_stages(t->f, s) && !streams;
+    if (!t->m->stream_kb || s->stage_b < 0 || et_step_stages(t->f, s)) return false;
+    return (int64_t)k % (UNIT * (int64_t)s->wk) != 0 || !et_stream_is_full(t->p, s) ||
+           et_stream_step(t->p, t->f) < 0;
 }
 
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {

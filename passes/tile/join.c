@@ -26,6 +26,7 @@ struct join {
     et_exprs *x;
     et_arena *mem;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    int64_t *vars;         /* of loops: all 0 */
     struct member *member; /* those that are to be one task so far, in their order */
     int nmembers, cmembers;
     /* Which grids read tensor t: reader[first[t]] to reader[first[t + 1] - 1]; a grid may come
@@ -328,7 +329,7 @@ static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole
     const et_machine *m = j->common->opt->machine;
     double one = steps_us(j, whole->func) + m->latency_us, tile = steps_us(j, grid->func);
     for (int i = 0; i < ET_SAMPLES; i++) {
-        double tiles = et_grid_cost_at(j->p, grid, m, j->syms[i]).tiles;
+        double tiles = (double)et_eval(j->x, et_grid_tiles(j->p, grid), j->syms[i], j->vars);
         double apart = ceiling(tiles, m->cus) * (tile + ET_DEPENDENT_LOADS * m->latency_us);
         if (one > apart + m->event_us) return false;
     }
@@ -470,6 +471,7 @@ void et_tile_join(const et_tiler *common) {
     *j = (struct join){.common = common, .p = p, .x = p->g->exprs, .mem = p->g->arena};
     bool *gone = et_alloc(p->g->arena, (size_t)p->nitems + 1);
     et_sample_symbols(j->x, j->syms);
+    j->vars = et_alloc(j->mem, ((size_t)et_var_count(j->x) + 1) * sizeof *j->vars);
     list_readers(j);
     join_list(j, p->first, p->count, gone);
     for (int i = 0; i < p->nitems; i++)
