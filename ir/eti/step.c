@@ -246,6 +246,10 @@ static bool plan_option(eti_parser *p, et_product_plan *w) {
         w->boxes = eti_take_word(p, "weights") ? ET_BOXES_WEIGHTS : ET_BOXES_ALL;
     } else if (eti_take_word(p, "deferred")) {
         w->deferred = true;
+    } else if (eti_take_word(p, "prefetch")) {
+        w->prefetch = (int)eti_need_int(p, 1, 1 << 20, "k's of weights that are prefetched");
+    } else if (eti_take_word(p, "prefetch_auxiliary")) {
+        w->prefetch_auxiliary = true;
     } else if (eti_is_word(p, "early")) {
         w->early = (et_early_as)plan_word(p, "early", ET_PLAN_WORD_EARLY);
         if (w->early == ET_EARLY_PIPELINE)
@@ -257,8 +261,8 @@ static bool plan_option(eti_parser *p, et_product_plan *w) {
 }
 
 /* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [row_packed N] [maybe_packed]
- * [early HOW [N]] [boxes [weights]] [deferred]; whether it suits the step and the target is looked
- * at where that is known (ir/product/plan.c). */
+ * [early HOW [N]] [prefetch N] [prefetch_auxiliary] [boxes [weights]] [deferred]; whether it suits
+ * the step and the target is looked at where that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {
     w->made = true;
     w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);

@@ -129,3 +129,72 @@ et_early_as et_early_may(const et_product_cx *g, const et_grid *gr, const et_mai
     *out_chunks = most_chunks(g, c);
     return ET_EARLY_PIPELINE;
 }
+
+/* ---- asked into the L2 ----
+ *
+ * A prefetch is no access: what is written in the meantime is written to the L2 too, and read from
+ * there. */
+
+int64_t et_prefetch_from(const et_step *s, const et_product_plan *w) {
+    return (int64_t)w->early_chunks * w->chunk * et_dtype_bytes(s->operand) / ET_LINE;
+}
+
+bool et_prefetch_may(const et_product_cx *g, const et_step *s, int i) {
+    et_expr b = s->b[i];
+    int64_t k;
+    return g->t->prefetches && et_step_stages(g->f, s) && !g->f->locals[s->stage_b].slot &&
+           !et_reads_stored(g->x, b, g->stored) && !et_reads_stored(g->x, s->nlive, g->stored) &&
+           et_access_direct(g->p, g->f, s, b, 16 / et_dtype_bytes(s->operand)) &&
+           g->p->tensors[et_x(g->x, b)->i].kind == ET_TENSOR_WEIGHT &&
+           et_is_int(g->x, s->kextent, &k);
+}
+
+int et_prefetch_most(const et_product_cx *g, const et_step *s, const et_product_plan *w) {
+    int bytes = et_dtype_bytes(s->operand);
+    int64_t k;
+    bool any = false;
+    for (int i = 0; i < s->nacc; i++)
+        any |= et_prefetch_may(g, s, i);
+    if (!any || !et_is_int(g->x, s->kextent, &k)) return 0;
+    int64_t lines = k * bytes / ET_LINE - et_prefetch_from(s, w);
+    return lines < 1 ? 0 : (int)(lines * ET_LINE / bytes);
+}
+
+bool et_prefetch_row(const et_product_cx *g, const et_step *s, et_expr load) {
+    const et_node_x n = *et_x(g->x, load);
+    int64_t extent;
+    et_step_var v[ET_STEP_VARS];
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || et_reads_stored(g->x, load, g->stored) ||
+        g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
+        !et_is_int(g->x, et_var_extent(g->x, s->kvar), &extent) ||
+        et_dtype_bits(g->p->tensors[n.i].shape.dtype) < 8 ||
+        !et_expr_eq(n.ops[n.nops - 1], et_var(g->x, s->kvar)))
+        return false;
+    for (int i = 0, count = et_step_vars(g->x, s, v); i < count; i++)
+        for (int d = 0; d + 1 < n.nops; d++)
+            if (et_expr_has_var(g->x, n.ops[d], v[i].var)) return false;
+    return et_x(g->x, et_subst_var(g->x, load, s->kvar, et_int(g->x, 0)))->op == ET_X_LOAD;
+}
+
+struct finding {
+    const et_product_cx *g;
+    const et_step *s;
+    bool any;
+};
+
+static void find_row(void *ctx, et_expr e) {
+    struct finding *f = ctx;
+    f->any = f->any || et_prefetch_row(f->g, f->s, e);
+}
+
+bool et_prefetch_has_auxiliary(const et_product_cx *g, const et_step *s) {
+    struct finding f = {.g = g, .s = s};
+    if (g->t->prefetches) et_walk(g->x, s->a, find_row, &f);
+    return f.any;
+}
+
+bool et_prefetch_suits(const et_product_cx *g, const et_step *s, const et_product_plan *w) {
+    return w->prefetch * et_dtype_bytes(s->operand) % ET_LINE == 0 &&
+           (!w->prefetch || w->prefetch <= et_prefetch_most(g, s, w)) &&
+           (!w->prefetch_auxiliary || et_prefetch_has_auxiliary(g, s));
+}

@@ -210,6 +210,18 @@ int et_pipeline_ahead(const et_mainloop *);
 et_early_as et_early_may(const et_product_cx *, const et_grid *, const et_mainloop *,
                          int *out_chunks);
 
+/* Asked into the L2 before the waits, by lines of ET_LINE bytes. */
+enum { ET_LINE = 128 };
+/* Lines of each row of a plan's pipeline that need not be, since they come early. */
+int64_t et_prefetch_from(const et_step *, const et_product_plan *);
+/* May b[I] be; is LOAD, in a, a row of a weight along k that is the same for all of the tile? */
+bool et_prefetch_may(const et_product_cx *, const et_step *, int i);
+bool et_prefetch_row(const et_product_cx *, const et_step *, et_expr load);
+/* K's of each row that may be by this plan, at most; is there a row for `prefetch_auxiliary`? */
+int et_prefetch_most(const et_product_cx *, const et_step *, const et_product_plan *);
+bool et_prefetch_has_auxiliary(const et_product_cx *, const et_step *);
+bool et_prefetch_suits(const et_product_cx *, const et_step *, const et_product_plan *);
+
 /* ---- stream.c: b through the weight stream ---- */
 bool et_stream_fits(const et_product_cx *, const et_mainloop *);
 bool et_stream_suits(const et_product_cx *, const et_mainloop *);

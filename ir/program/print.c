@@ -119,6 +119,8 @@ static void print_plan(struct out *o, et_plan_of which, const et_product_plan *w
     if (w->maybe_packed) fprintf(o->to, " maybe_packed");
     if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_EARLY, w->early));
     if (w->early == ET_EARLY_PIPELINE) fprintf(o->to, " %d", w->early_chunks);
+    if (w->prefetch) fprintf(o->to, " prefetch %d", w->prefetch);
+    if (w->prefetch_auxiliary) fprintf(o->to, " prefetch_auxiliary");
     if (w->boxes) fprintf(o->to, " boxes%s", w->boxes == ET_BOXES_ALL ? "" : " weights");
     if (w->deferred) fprintf(o->to, " deferred");
     fprintf(o->to, "\n");

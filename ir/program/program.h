@@ -184,6 +184,10 @@ typedef struct {
     int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
     et_early_as early;
     int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
+    /* Asked into the L2 before the waits: k's of each row of a pipeline's weights, behind those
+     * that come early; rows of weights that a is computed of. */
+    int prefetch;
+    bool prefetch_auxiliary;
     et_boxes_of boxes;
     bool deferred; /* waves' partial sums are added up by the step that reads them */
 } et_product_plan;

@@ -229,6 +229,33 @@ void et_product_finish(const et_product_cx *g, const et_mainloop *c, et_product_
     w->deferred = c->s->wk > 1 && et_sums_as_read(g, c->s);
 }
 
+/* How many tiles read the same as this one, or MOST. */
+static int64_t readers(const et_product_cx *g, et_expr e, int most) {
+    int64_t lo, hi, n = 1;
+    for (int i = 0; i < g->f->ncoords; i++) {
+        if (et_expr_has_var(g->x, e, g->f->coord[i])) continue;
+        if (!et_bounds(g->x, et_var_extent(g->x, g->f->coord[i]), &lo, &hi)) hi = most;
+        n *= hi < most ? hi : most;
+    }
+    return n < most ? n : most;
+}
+
+/* The first weights of a pipeline come from memory where few tiles read the same, and memory has
+ * nothing to do until the waits end. */
+void et_product_prefetch(const et_product_cx *g, const et_step *s, et_product_plan *w) {
+    enum {
+        WEIGHTS = 64 << 10, /* bytes of a tile's: more would only stand in line for memory */
+        READERS = 2,        /* tiles that read the same of them, at most */
+    };
+    int bytes = et_dtype_bytes(s->operand), most = et_prefetch_most(g, s, w);
+    int64_t lines = WEIGHTS / ET_LINE / (s->nacc * s->tn) - et_prefetch_from(s, w);
+    w->prefetch_auxiliary = et_prefetch_has_auxiliary(g, s);
+    w->prefetch = lines < 1 ? 0 : (int)(lines * ET_LINE / bytes);
+    if (w->prefetch > most) w->prefetch = most;
+    for (int i = 0; i < s->nacc; i++)
+        if (et_prefetch_may(g, s, i) && readers(g, s->b[i], READERS + 1) > READERS) w->prefetch = 0;
+}
+
 void et_product_early(const et_product_cx *g, const et_grid *gr, const et_mainloop *c,
                       et_product_plan *w) {
     enum { EARLY = 32 << 10 }; /* bytes: first polls, and rows, stand in line behind them */
@@ -236,6 +263,7 @@ void et_product_early(const et_product_cx *g, const et_grid *gr, const et_mainlo
     int most = EARLY / chunk > 1 ? EARLY / chunk : 1;
     w->early = et_early_may(g, gr, c, &w->early_chunks);
     if (w->early_chunks > most) w->early_chunks = most;
+    et_product_prefetch(g, c->s, w);
 }
 
 bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, bool deep,

@@ -84,6 +84,9 @@ static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) 
             why = "there is no step that could add up partial sums as it reads them";
         } else if (!may_be_early(cx, gr, &c, i)) {
             why = "so much cannot be asked for before a tile's waits";
+        } else if (i == ET_PLAN_PACKED ? s->plan[i].prefetch || s->plan[i].prefetch_auxiliary
+                                       : !et_prefetch_suits(cx, s, &s->plan[i])) {
+            why = "so much cannot be prefetched";
         }
         if (!why) continue;
         et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
@@ -106,6 +109,8 @@ static void choose(const struct planning *l, const et_product_cx *cx, et_step *s
     for (int i = 0; i < ET_PLANS; i++)
         if (s->plan[i].made && et_mainloop_of(cx, s, i, &c, &why))
             et_product_finish(cx, &c, &s->plan[i]);
+    for (int i = 0; i < ET_PLAN_PACKED; i++)
+        if (s->plan[i].made) et_product_prefetch(cx, s, &s->plan[i]);
 }
 
 static bool attends(const et_product_cx *cx, et_step *s) {

@@ -17,6 +17,8 @@ void et_product_finish(const et_product_cx *, const et_mainloop *, et_product_pl
 void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop *,
                       et_product_plan *);
 
+/* What is asked into the L2 by a plan without packed weights, behind what comes early by it. */
+void et_product_prefetch(const et_product_cx *, const et_step *, et_product_plan *);
 /* The plan of an ATTEND step to OUT; false where it cannot be done on the target. */
 bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
 

@@ -5,8 +5,6 @@
 #include "codegen/step/attend/rows.h"
 #include "ir/base/diag.h"
 
-enum { LINE = 128 };
-
 /* ---- loaded to registers ---- */
 
 struct known {
@@ -43,7 +41,7 @@ static void prefetch_position(cg *g, const et_step *s, et_expr e) {
     const et_node_x n = *et_x(g->x, et_subst_var(g->x, e, s->dvar, et_int(g->x, 0)));
     val at = cg_address(g, n.i2, n.i, cg_offset(g, n.i2, n.i, n.ops));
     int64_t bytes = (int64_t)s->depth * et_dtype_bytes(g->p->tensors[n.i].shape.dtype);
-    for (int64_t b = 0; b < bytes; b += LINE)
+    for (int64_t b = 0; b < bytes; b += ET_LINE)
         g->family->prefetch(g, cg_gepi(g, at, b));
 }
 

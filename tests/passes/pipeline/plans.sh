@@ -7,7 +7,7 @@ set -eu
 bin=$1 src=$2
 fresh "$3"
 device='--device emu:gfx942:cus=7:xcds=2'
-made=0 refused=0
+made=0 refused=0 target=gfx942 kind=hsaco
 
 cat > plain.etg << 'END'
 model plain
@@ -32,16 +32,16 @@ try() { # MODEL.etg EDIT: its plans changed so
 }" "${1%.etg}.eti" > changed.eti
     ! cmp -s changed.eti "${1%.etg}.eti" || return 0
     status=0
-    "$bin/etcc" changed.eti -o changed.hsaco 2> said || status=$?
+    "$bin/etcc" changed.eti --target=$target -o changed.$kind 2> said || status=$?
     case $status in
     0)
         made=$((made + 1))
         # shellcheck disable=SC2086
-        "$bin/check_kernel" "$1" changed.hsaco $device || die "$1 with $2 is wrong"
+        [ $kind = ptx ] || "$bin/check_kernel" "$1" changed.hsaco $device || die "$1 with $2 is wrong"
         ;;
     1)
         refused=$((refused + 1))
-        grep -q 'cannot have the plan that is given, for gfx942: ' said || die "$1 with $2: $(cat said)"
+        grep -q 'cannot have the plan that is given, for '$target': ' said || die "$1 with $2: $(cat said)"
         ;;
     *) die "$1 with $2 ends with $status: $(cat said)" ;;
     esac
@@ -64,9 +64,36 @@ for etg in plain.etg row.etg quantised.etg; do
     for early in none loads guess 'pipeline 0' 'pipeline 2'; do
         try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
     done
-    for word in maybe_packed boxes 'boxes weights' deferred; do try "$etg" "s/\$/ $word/"; done
+    for word in maybe_packed boxes 'boxes weights' deferred 'prefetch 64' prefetch_auxiliary; do try "$etg" "s/\$/ $word/"; done
     try "$etg" 's/ deferred//'
 done
+# What is prefetched, which NVIDIA's GPUs alone can: lines of weights behind those that come early, up to k of them.
+cat > wide.etg << 'END'
+model wide
+dim N in 256..512
+input x : bf16[N, 512]
+weight g : bf16[512]
+weight u : bf16[1024, 512]
+output y : f32[N, 1024] = rmsnorm(x, g, eps=1e-5) @ u.T
+END
+cat > few.etg << 'END'
+model few
+const M = 128
+input x : bf16[M, 1024]
+weight u : bf16[8192, 1024]
+output y : f32[M, 8192] = x @ u.T
+END
+target=sm_90 kind=ptx
+for etg in wide.etg few.etg; do
+    "$bin/etcc" "$etg" --target=sm_90 --unstreamed --variants=1 --to scheduled -o "${etg%.etg}.eti"
+    before=$made,$refused
+    for n in 1 63 64 65 128 512 960 1024 1088 1048576; do try "$etg" "s/ prefetch [0-9]*//; s/\$/ prefetch $n/"; done
+    try "$etg" 's/ prefetch_auxiliary//; s/$/ prefetch_auxiliary/'
+    [ $before != $made,$refused ] || die "no plan of $etg was changed"
+done
+grep -q '^ *plan .* prefetch [0-9]' few.eti || die 'no weights are prefetched'
+grep -q '^ *plan .* prefetch_auxiliary' wide.eti || die 'no auxiliary operands are prefetched'
+target=gfx942 kind=hsaco
 # How much of k is multiplied at a time is one number, wherever it is written.
 "$bin/etcc" plain.etg --variants=1 --explain -o plain.hsaco > explained
 for etg in plain row; do
