@@ -312,8 +312,10 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     s->kvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
     if (s->kvar >= 0) s->kextent = et_var_extent(p->x, s->kvar);
     p->nscope = coords;
-    if (s->kvar >= 0 && eti_take_word(p, "extent"))
-        s->kextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
+    if (s->kvar >= 0 && eti_take_word(p, "extent")) {
+        et_expr extent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
+        if (extent.id) s->kextent = extent; /* else it was told why not */
+    }
     int by = 0;
     et_loc waves = division(p, s, &by);
     if (eti_take_word(p, "stage")) {

@@ -25,6 +25,7 @@ double et_tile_cus_by_columns(const et_program *p, const et_group *gr, double cu
         const et_group *o = &p->groups[g];
         if (o == gr || (o->nproduct && et_tile_same_rows(p, o, gr))) all += columns(p, o);
     }
+    if (all < own) all = own; /* a group that is tried is none of the program's */
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 

@@ -81,6 +81,10 @@ static bool is_near(const struct check *c, const char *name) {
     return !strncmp(comment_of(c, name), "near", 4);
 }
 
+static const char *end_of_line(const char *s) {
+    return s + strcspn(s, "\n");
+}
+
 /* The same for one name whatever else the program has, so that a smaller one fails as it did. */
 static void fill(const struct check *c, et_tensor_data *t, const char *name, int launch) {
     const char *holds = comment_of(c, name);
@@ -98,6 +102,16 @@ static void fill(const struct check *c, et_tensor_data *t, const char *name, int
             t->i[k] = (int32_t)i;
         } else if (!strncmp(holds, "powers", 6)) {
             t->f[i] = 1.0f / (float)(1 << next(&rng) % 4);
+        } else if (!strncmp(holds, "tiny", 4)) {
+            int bits = t->dtype == ET_F16 ? 10 : t->dtype == ET_BF16 ? 7 : 18;
+            int least = t->dtype == ET_F16 ? 24 : t->dtype == ET_BF16 ? 133 : 149;
+            int64_t v = (int64_t)(next(&rng) % (2u << bits)) - (1 << bits);
+            t->f[i] = (float)ldexp((double)v, -least);
+        } else if (strstr(holds, "odd") == end_of_line(holds) - 3 && next(&rng) % 5 == 0) {
+            static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f};
+            t->f[i] = odd[next(&rng) % 4];
+        } else if (t->dtype == ET_U8) {
+            t->i[i] = (int32_t)(next(&rng) % 256);
         } else if (!most) {
             t->f[i] = et_round_to(t->dtype, (float)(next(&rng) % 2001) / 1000 - 1);
         } else {
@@ -216,7 +230,7 @@ static check_result compare(const struct check *c, int v, int launch, const void
     for (int64_t i = 0; i < et_tensor_count(t); i++) {
         double want = et_dtype_is_float(t->dtype) ? (double)t->f[i] : t->i[i];
         double have = etrt_element((int)val->shape.dtype, got, i);
-        if (want != have)
+        if (want != have && !(isnan(want) && isnan(have)))
             return told(c, r, "launch %d: %s[%lld] is %g, not %g", launch, val->name, (long long)i,
                         have, want);
     }

@@ -47,6 +47,7 @@ typedef struct {
     et_arena *a;
     uint64_t rng;
     bool big, near; /* `near`: the program has inexact functions */
+    bool odd;       /* tensors may hold NaN, infinities and numbers below the normal ones */
     gen_name name[GEN_NAMES];
     int nnames;
     int size[GEN_SIZES], nsizes;
@@ -57,7 +58,9 @@ typedef struct {
     } loop[3];
     int nloops;
     const gen_name *favourite; /* what expressions should read, or NULL */
-    int made;                  /* names so far */
+    gen_shape codes[2];        /* of weights that are codes, to be declared */
+    int ncodes;
+    int made; /* names so far */
     FILE *to;
 } gen;
 
@@ -80,6 +83,8 @@ gen_dim gen_any_dim(gen *);
 
 /* An expression of this shape: whole numbers or not, EXACT or perhaps not. */
 gen_ex gen_value(gen *, const gen_shape *, bool whole, bool exact, int depth);
+/* TYPE, or one of 8 bits where a row of so many would end within a byte. */
+const char *gen_in_bytes(const char *type, int columns);
 /* A product of this shape by a weight that is codes with scales, or such a weight; no text where
  * there is none of it. */
 gen_ex gen_coded(gen *, const gen_shape *, bool exact, int depth);
@@ -93,5 +98,7 @@ const char *gen_order(gen *, int k);
 
 /* The whole of a program over sizes that are products of dims. */
 void gen_shapes(gen *);
+/* The whole of a program that is one operator many times. */
+void gen_chains(gen *);
 
 #endif

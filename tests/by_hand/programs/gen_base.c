@@ -86,9 +86,9 @@ gen_dim gen_any_dim(gen *g) {
 /* ---- ranges ---- */
 
 static const char *clamp(gen *g, const char *e, double max, bool whole) {
-    return et_printf(g->a,
-                     whole ? "minimum(maximum(%s, -%.0f), %.0f)" : "minimum(maximum(%s, -%g), %g)",
-                     e, max, max);
+    return et_printf(
+        g->a, whole ? "minimum(maximum(%s, -%.0f), %.0f)" : "minimum(maximum(%s, -%.9g), %.9g)", e,
+        max, max);
 }
 
 gen_ex gen_fit(gen *g, gen_ex e, double max, int frac) {

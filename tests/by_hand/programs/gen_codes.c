@@ -22,8 +22,7 @@ static const char *declare(gen *g, const char *type, int rows, int columns, cons
     return name;
 }
 
-/* TYPE, or one of 8 bits where a row of it would end within a byte. */
-static const char *in_bytes(const char *type, int columns) {
+const char *gen_in_bytes(const char *type, int columns) {
     et_dtype d;
     return et_dtype_parse(type, &d) && et_dtype_size(d, columns) * 8 != columns * et_dtype_bits(d)
                ? "i8"
@@ -34,7 +33,7 @@ static const char *in_bytes(const char *type, int columns) {
 static const char *grouped(gen *g, const char *type, const int *d, int axis, int size,
                            const char *holds) {
     int rows = axis ? d[0] : d[0] / size, columns = axis ? d[1] / size : d[1];
-    const char *name = declare(g, in_bytes(type, columns), rows, columns, holds);
+    const char *name = declare(g, gen_in_bytes(type, columns), rows, columns, holds);
     const char *turned = axis ? ".T" : "";
     return et_printf(g->a, "gather(%s%s, idiv(iota(%d), %d))%s", name, turned, d[axis], size,
                      turned);
@@ -64,7 +63,7 @@ static gen_ex weight(gen *g, int rows, int k, const char *type) {
     int c = gen_draw(g, sizeof codes / sizeof *codes), axis = gen_chance(g, 60), size = 1;
     int d[2] = {axis ? rows : k, axis ? k : rows};
     gen_range r = {.exact = true, .max = codes[c].max, .frac = codes[c].frac};
-    const char *in = in_bytes(codes[c].type, d[1]);
+    const char *in = gen_in_bytes(codes[c].type, d[1]);
     const char *holds = et_printf(g->a, "%d/%d", codes[c].max, 1 << codes[c].frac);
     const char *e = declare(g, in, d[0], d[1], holds);
     while (k % (size * 2) == 0 && gen_chance(g, 85))

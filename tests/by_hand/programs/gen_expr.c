@@ -13,17 +13,19 @@ typedef struct {
 
 static const gen_ex none = {0};
 static const double float_bits = 22, whole_bits = 30;
+enum { LEAST_F32 = 149 };
 
 static gen_ex value_of(const want *w, const gen_shape *s) {
     return gen_value(w->g, s, w->whole, w->exact, w->depth - 1);
 }
 
 static double size_bits(const gen_range *r) {
-    return r->max < 1 ? r->frac : log2(r->max) + r->frac;
+    return r->max > 0 ? log2(r->max) + r->frac : r->frac;
 }
 
 static bool too_large(const gen_range *r) {
-    return r->whole ? r->max > ldexp(1, (int)whole_bits) : r->exact && size_bits(r) > float_bits;
+    return r->whole ? r->max > ldexp(1, (int)whole_bits)
+                    : r->exact && (size_bits(r) > float_bits || r->frac > LEAST_F32);
 }
 
 static gen_ex with(const want *w, const char *text, gen_range r) {
@@ -244,6 +246,11 @@ static gen_ex convert(const want *w) {
     gen *g = w->g;
     if (w->whole) {
         gen_ex e = gen_value(g, w->s, false, true, w->depth - 1);
+        if (e.r.max < 1) e.r.max = 1;
+        /* Infinity is the largest integer. */
+        if (g->odd)
+            e.text = et_printf(g->a, "minimum(maximum(%s, -%.0f), %.0f)", e.text, ceil(e.r.max),
+                               ceil(e.r.max));
         return with(w, et_printf(g->a, "i32(%s)", e.text),
                     (gen_range){.whole = true, .exact = true, .max = e.r.max});
     }
@@ -457,6 +464,7 @@ static gen_ex ordered(const want *w) {
     bool floats = gen_chance(g, 50);
     if (w->s->rank && gen_chance(g, 40)) {
         r.max = gen_high(g, w->s->d[w->s->rank - 1]);
+        if (g->odd) floats = false; /* the places of NaN are not defined */
         gen_ex e = gen_value(g, w->s, !floats, true, w->depth - 1);
         return with(w, et_printf(g->a, "rank(%s)", e.text), r);
     }

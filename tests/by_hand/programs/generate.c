@@ -1,5 +1,6 @@
 /* Random programs: declarations, then statements that mostly write states from what states hold. */
 #include "tests/by_hand/programs/gen.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,8 @@ static gen_shape some_shape(gen *g, int least) {
 
 static const char *const float_types[] = {"f32", "f32", "bf16", "f16"};
 static const int float_bits[] = {24, 24, 8, 11};
+/* The smallest number of each is 2 to minus that; so many bits stay below its normal ones. */
+static const int least_exponent[] = {149, 149, 133, 24}, tiny_bits[] = {18, 18, 7, 10};
 
 static void declare(gen *g, const char *kind, const char *name, const gen_shape *s) {
     bool whole = gen_chance(g, 35);
@@ -41,6 +44,13 @@ static void declare(gen *g, const char *kind, const char *name, const gen_shape 
     if (whole && !state && gen_chance(g, 50)) r.max = 40;
     if (!whole && state && g->near) r.exact = false, r.max = 8;
     const char *holds = r.exact ? et_printf(g->a, "%.0f/%d", r.max, 1 << r.frac) : "near";
+    if (g->odd && !whole && r.exact && gen_chance(g, 25)) {
+        r.frac = least_exponent[type];
+        r.max = ldexp(1, tiny_bits[type] - r.frac);
+        holds = "tiny";
+    } else if (g->odd && !whole && r.exact && gen_chance(g, 60)) {
+        holds = et_printf(g->a, "%s odd", holds);
+    }
     gen_name *n = add_name(g, name, s, r);
     if (!n) return;
     n->bits = whole ? 31 : float_bits[type];
@@ -49,6 +59,27 @@ static void declare(gen *g, const char *kind, const char *name, const gen_shape 
         weight ? et_printf(g->a, " = \"%s%s\"", name, g->nloops ? ".{l0}" : "") : "";
     gen_line(g, et_printf(g->a, "%s %s : %s%s%s   #: %s", kind, name,
                           whole ? "i32" : float_types[type], gen_dims_text(g, s), source, holds));
+}
+
+/* A weight of 8 or 4 bits, and a name for what it holds as f32 or i32. */
+static void declare_code(gen *g, const gen_shape *s) {
+    static const struct {
+        const char *type, *as, *holds;
+        double max;
+        int frac;
+    } types[] = {{"e4m3", "f32", "14/1", 14, 0}, {"e5m2", "f32", "6/1", 6, 0},
+                 {"e2m1", "f32", "6/2", 6, 1},   {"ue8m0", "f32", "powers", 1, 3},
+                 {"i8", "i32", "100/1", 100, 0}, {"u8", "i32", "0/1", 255, 0},
+                 {"i4", "i32", "7/1", 7, 0},     {"u4", "i32", "15/1", 15, 0}};
+    int t = gen_draw(g, sizeof types / sizeof *types);
+    const char *name = gen_fresh(g, "w"), *read = gen_fresh(g, "t");
+    const char *type = gen_in_bytes(types[t].type, s->d[s->rank - 1].add);
+    bool whole = types[t].as[0] == 'i';
+    gen_line(g, et_printf(g->a, "weight %s : %s%s = \"%s%s\"   #: %s", name,
+                          whole || !strcmp(type, types[t].type) ? type : "e4m3",
+                          gen_dims_text(g, s), name, g->nloops ? ".{l0}" : "", types[t].holds));
+    gen_line(g, et_printf(g->a, "%s = %s(%s)", read, types[t].as, name));
+    add_name(g, read, s, (gen_range){whole, true, types[t].max, types[t].frac});
 }
 
 static gen_shape fixed_shape(gen *g) {
@@ -90,6 +121,8 @@ static void declarations(gen *g) {
     for (int i = gen_draw(g, 2); i > 0; i--) {
         gen_shape s = fixed_shape(g);
         declare(g, "weight", gen_fresh(g, "w"), &s);
+        s = fixed_shape(g);
+        if (gen_chance(g, 40)) g->codes[g->ncodes++] = s;
     }
     for (int i = 1 + gen_draw(g, 3); i > 0; i--) {
         gen_shape s = fixed_shape(g);
@@ -105,6 +138,8 @@ static void declarations(gen *g) {
     for (int i = gen_draw(g, 2); i > 0; i--)
         declare_order(g, "state");
     fputs(defs, g->to);
+    for (int i = 0; i < g->ncodes; i++)
+        declare_code(g, &g->codes[i]);
 }
 
 /* ---- statements ---- */
@@ -278,7 +313,7 @@ static void largest(gen *g) {
     gen_dim *last = &s.d[s.rank - 1];
     if (last->sym >= 0) *last = gen_number(g->size[0]);
     g->favourite = gen_chance(g, 50) ? some_state(g, false) : NULL;
-    gen_ex e = gen_value(g, &s, gen_chance(g, 30), true, 1 + gen_draw(g, 2));
+    gen_ex e = gen_value(g, &s, gen_chance(g, 30) || g->odd, true, 1 + gen_draw(g, 2));
     int k = 1 + gen_draw(g, last->add < 5 ? last->add : 5), all = last->add;
     const char *v = gen_fresh(g, "t"), *i = gen_fresh(g, "t");
     gen_line(g, et_printf(g->a, "%s, %s = topk(%s, %d)", v, i, e.text, k));
@@ -380,7 +415,7 @@ static void outputs(gen *g) {
 }
 
 int gen_kind_named(const char *name) {
-    static const char *const names[] = {"any", "mixed", "shapes"};
+    static const char *const names[] = {"any", "mixed", "chains", "odd", "shapes"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(name, names[i])) return i;
     return -1;
@@ -411,8 +446,11 @@ const char *gen_program(et_arena *a, uint64_t seed, gen_kind kind, bool big) {
     g->rng = seed * 0x9e3779b97f4a7c15u + 1;
     g->big = big;
     g->to = open_memstream(&text, &bytes);
-    if (kind == GEN_ANY) kind = gen_chance(g, 15) ? GEN_SHAPES : GEN_MIXED;
-    (kind == GEN_SHAPES ? gen_shapes : mixed)(g);
+    static const gen_kind kinds[] = {GEN_MIXED, GEN_MIXED, GEN_MIXED,  GEN_ODD,
+                                     GEN_ODD,   GEN_ODD,   GEN_SHAPES, GEN_CHAINS};
+    if (kind == GEN_ANY) kind = kinds[gen_draw(g, 8)];
+    g->odd = kind == GEN_ODD;
+    (kind == GEN_SHAPES ? gen_shapes : kind == GEN_CHAINS ? gen_chains : mixed)(g);
     fclose(g->to);
     const char *out = et_strdup(a, text);
     free(text);

@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 typedef enum {
-    GEN_ANY,   /* one of all kinds, by chance */
-    GEN_MIXED, /* all that the language has */
+    GEN_ANY,    /* one of all kinds, by chance */
+    GEN_MIXED,  /* all that the language has */
+    GEN_CHAINS, /* one operator after itself, up to forty times */
+    GEN_ODD, /* as mixed ones, with NaN, infinities and denormal numbers among what tensors hold */
     GEN_SHAPES /* elements that move, over sizes that are products of dims */
 } gen_kind;
 /* The kind of this name, or -1. */
@@ -20,6 +22,9 @@ int gen_kind_named(const char *);
  *   #: 16/2     multiples of 1/2 up to 16 in size (of an i32 tensor: #: 16/1)
  *   #: any/24   whole numbers a little outside of 0..24 too
  *   #: order    every number below its size once
+ *   #: 16/2 odd the same, with NaN and infinities among them
+ *   #: tiny     multiples of the smallest number of its type that are less than the smallest normal
+ * one
  *   #: near     (states and outputs) results that depend on the order of sums: compared to a bound
  * Everything that is not `near` is exact in f32 and in what it is stored as, in any order of sums:
  * results are the same to the last bit wherever they are computed. */

@@ -1,5 +1,6 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--keep FOLDER]
- *          [--kind any|mixed|shapes] [--device NAME --target ISA] [--tries N] [--not-finite N] |
+ *          [--kind any|mixed|chains|odd|shapes] [--device NAME --target ISA] [--tries N]
+ * [--not-finite N] |
  * --show SEED | --file FILE
  * [--first SEED]
  *
