@@ -11,7 +11,7 @@
 #include "passes/pipeline/pipeline.h"
 #include <math.h>
 
-/* A product of many rows brings its weights itself, and the rows with them. */
+/* A product of many rows has a pipeline of its own for weights and rows. */
 static bool produces_itself(const et_func *f) {
     bool any = false;
     for (int i = 0; i < f->nsteps; i++)
@@ -90,8 +90,8 @@ static double trips(const et_program *p, const et_grid *g) {
     return n;
 }
 
-/* Is b computed, as of codes? A task that does so itself has no registers left for what is to come:
- * a wave that brings it was measured to be worth what it costs. */
+/* Is b computed, as of quantised values? A task that loads them itself has no registers left to
+ * prefetch to: a producer wave was measured to be worth what it costs. */
 static bool computes(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
@@ -134,16 +134,15 @@ static int in_lots(double bytes, int lot, int most) {
     return lots * lot < most ? (int)lots * lot : most;
 }
 
-/* Bytes on their way are the rate at which they come times how long each takes. A launch in which
- * tasks wait for each other longer than for weights needs these at a lower rate than the machine
- * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
- * of all the time is memory asked for what slots have no room for; with less, what tasks read
- * should not stand in line behind that, and with more memory hardly ever stands still. MANY rows
- * take so long to read that memory would stand still whatever the share.
+/* Bytes in flight are bandwidth times latency. A launch in which tasks wait for each other longer
+ * than for weights needs less than the machine's bandwidth for these; and the fewer are in flight,
+ * the sooner other loads return. Weights are fetched into the L2 beyond the stages only where they
+ * take most of the time: with less, other loads would queue behind them. Rows of MANY take so long
+ * to read that memory would be idle whatever the share.
  *
- * While half of the ring is full nobody waits for what is brought, and all else waits behind it:
- * about half as many bytes are on their way then, of which memory's latency hides the rate of one
- * of many, and more or fewer as weights take longer or less long than the rest. */
+ * While half of the stages are full no consumer waits for weights, and all other loads queue behind
+ * them: about half as many bytes are in flight then, more or fewer as weights take longer or less
+ * long than the rest. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
     enum { CALM = 16 << 10 };
@@ -173,8 +172,8 @@ static void await_all(et_program *p) {
     }
 }
 
-/* All of a model or none: a task that loads its weights itself, beside a wave that brings those of
- * others, was measured to be slower than either. */
+/* All tasks of a model or none: some that load their weights themselves beside a producer wave were
+ * measured to be slower than either. */
 static bool pays(et_program *p, const et_machine *m, int model) {
     double room = (double)p->ring.slots * p->ring.bytes * m->cus, saved = 0, paid = 0;
     for (int i = 0; i < p->ngrids; i++) {

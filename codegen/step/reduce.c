@@ -1,6 +1,6 @@
 /* REDUCE steps. A row is shared by a power of two of lanes, or, where there are no more than half
- * as many rows as waves, by several of these: by all, where only some of the rows may be there and
- * each is long. The order of every sum follows from the step alone. */
+ * as many rows as waves, by several waves: by all, where only some of the rows may exist and each
+ * is long. The order of every sum follows from the step alone. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <limits.h>
@@ -11,7 +11,7 @@ struct reduce {
     bool real;
     et_expr value;  /* an integer as an element keeps it */
     int64_t extent; /* of rvar, -1 when only known at run time */
-    int n;          /* consecutive k per lane and turn */
+    int n;          /* consecutive elements of a lane at a time */
     int lanes;      /* sharing one row: at most a wave, or several waves */
 };
 
@@ -57,8 +57,8 @@ static struct best combine(cg *g, const struct reduce *r, struct best a, struct 
         val eq = r->real ? LLVMBuildFCmp(g->b, LLVMRealOEQ, b.v, a.v, "")
                          : cg_icmp(g, LLVMIntEQ, b.v, a.v);
         val first = LLVMBuildAnd(g->b, eq, cg_icmp(g, LLVMIntSLT, b.at, a.at), "");
-        val take = LLVMBuildOr(g->b, gt, first, "");
-        return (struct best){cg_select(g, take, b.v, a.v), cg_select(g, take, b.at, a.at)};
+        val better = LLVMBuildOr(g->b, gt, first, "");
+        return (struct best){cg_select(g, better, b.v, a.v), cg_select(g, better, b.at, a.at)};
     }
     }
 }
@@ -88,19 +88,19 @@ static int beside(cg *g, int64_t rows) {
     return n;
 }
 
-/* REDUCE shares its rows among waves so that partial results meet in LDS. */
-static bool meets_in_lds(cg *g, const et_step *s) {
+/* Are rows shared by several waves, whose partial results are combined through LDS? */
+static bool through_lds(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS];
     return beside(g, rows_of(g, s, extent)) < waves(g);
 }
 
 enum {
-    MOST_TOGETHER = 4,        /* rows that a lane has parts of at once */
-    MOST_ROWS = MOST_TOGETHER /* of several waves each, whose parts LDS has room for */
+    MOST_AT_ONCE = 4,        /* rows that a lane has parts of at once */
+    MOST_ROWS = MOST_AT_ONCE /* of several waves each, whose parts LDS has room for */
 };
 
-/* Does every wave have a part of every row? One that is there alone is then done as soon as if
- * there were no others. That is for long rows, of which the first ones are there. */
+/* Does every wave have a part of every row? Of a few long rows the first ones may be the only ones
+ * that exist, and are then reduced by all waves. */
 static bool by_all(cg *g, const et_step *s, int64_t rows, int64_t row_extent) {
     if (!s->mask.id || s->nvars != 1 || s->red == ET_RED_ARGMAX) return false;
     const et_node_x *mask = et_x(g->x, s->mask);
@@ -114,11 +114,11 @@ enum { MANY_NEIGHBOURS = 8 };
 struct neighbours {
     cg *g;
     int rvar, row; /* the variable that differs between neighbouring rows */
-    bool together;
+    bool adjacent;
 };
 
-/* Do neighbouring rows read the same there, or elements beside each other? */
-static void meet_at(void *ctx, et_expr load) {
+/* Does LOAD read the same, or adjacent, elements for neighbouring rows? */
+static void compare_rows(void *ctx, et_expr load) {
     struct neighbours *n = ctx;
     et_exprs *x = n->g->x;
     const et_node_x *l = et_x(x, load);
@@ -128,16 +128,16 @@ static void meet_at(void *ctx, et_expr load) {
     et_expr at = cg_offset(n->g, l->i2, l->i, l->ops);
     et_expr next = et_subst_var(x, at, n->row, et_add(x, et_var(x, n->row), et_int(x, 1)));
     int64_t step;
-    n->together &= et_is_int(x, et_sub(x, next, at), &step) && (step == 0 || step == 1);
+    n->adjacent &= et_is_int(x, et_sub(x, next, at), &step) && (step == 0 || step == 1);
 }
 
-/* Rows next to each other meet in memory: then a lane for each is best, since no lanes have to put
- * their parts together. Else lanes that share a row read what is beside each other. */
-static bool rows_meet(cg *g, const et_step *s, const int64_t *extent) {
+/* Elements of neighbouring rows are adjacent in memory: then a lane for each row reads whole lines,
+ * and no lanes have to combine parts. Else lanes that share a row read whole lines. */
+static bool rows_adjacent(cg *g, const et_step *s, const int64_t *extent) {
     if (!s->nvars || extent[s->nvars - 1] < MANY_NEIGHBOURS) return false;
     struct neighbours n = {g, s->rvar, s->vars[s->nvars - 1], true};
-    et_walk(g->x, s->value, meet_at, &n);
-    return n.together;
+    et_walk(g->x, s->value, compare_rows, &n);
+    return n.adjacent;
 }
 
 static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *extent) {
@@ -145,13 +145,13 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
     r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
-    bool meets = beside(g, rows) < waves(g), all = meets && by_all(g, s, rows, r.extent);
-    r.lanes = !meets ? g->t->wave : all ? g->p->workgroup : g->p->workgroup / beside(g, rows);
-    bool apart = meets || !rows_meet(g, s, extent);
+    bool several = beside(g, rows) < waves(g), all = several && by_all(g, s, rows, r.extent);
+    r.lanes = !several ? g->t->wave : all ? g->p->workgroup : g->p->workgroup / beside(g, rows);
+    bool apart = several || !rows_adjacent(g, s, extent);
     if (r.extent < 1 && apart) return r;
     for (r.n = 8; r.extent < 1 ? r.n > 1 : r.extent % r.n; r.n /= 2) {
     }
-    if (!meets) {
+    if (!several) {
         int lanes = 1;
         while (apart && lanes < g->t->wave && lanes < r.extent / r.n)
             lanes *= 2;
@@ -166,16 +166,14 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *
 
 /* ---- one lane's part of a row ---- */
 
-/* Items of a lane that are loaded at once, and where there are so many: a round trip to memory
- * less.
- */
+/* Items of a lane that are loaded at once; in long rows more, for fewer round trips to memory. */
 enum { UNROLL = 4, MANY = 8 };
 
 static int at_once(const struct reduce *r) {
     return r->extent > 0 && r->extent / r->n >= MANY * r->lanes ? MANY : UNROLL;
 }
 
-/* The values of one item, combined. */
+/* The values of one item. */
 static void item_values(cg *g, const struct reduce *r, val item, val *v) {
     int u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->n);
     cg_bind(g, u, item, true);
@@ -195,8 +193,8 @@ static void item_values(cg *g, const struct reduce *r, val item, val *v) {
         v[j] = cg_fmax(g, v[j], cg_f32(g, (double)-INFINITY));
 }
 
-/* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
-static struct best take(cg *g, const struct reduce *r, struct best acc, val item, int n) {
+/* Adds N items to ACC, ITEM and every r->lanes after it: all are loaded before any is combined. */
+static struct best accumulate(cg *g, const struct reduce *r, struct best acc, val item, int n) {
     val v[MANY][16], at[MANY];
     if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
@@ -216,12 +214,12 @@ static struct best take(cg *g, const struct reduce *r, struct best acc, val item
     return acc;
 }
 
-/* As TAKE, where ITEM may lie past the last. */
-static struct best take_inside(cg *g, const struct reduce *r, struct best acc, val item,
-                               val total) {
+/* As `accumulate`, of one item that may lie past the last. */
+static struct best accumulate_inside(cg *g, const struct reduce *r, struct best acc, val item,
+                                     val total) {
     cg_if in;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
-    struct best next = take(g, r, acc, item, 1);
+    struct best next = accumulate(g, r, acc, item, 1);
     cg_if_end(g, &in);
     val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
     for (int i = 0; i < (indexed(r) ? 2 : 1); i++) {
@@ -238,7 +236,7 @@ static LLVMTypeRef counter_type(cg *g, const struct reduce *r) {
     return hi <= INT32_MAX - (1 << 16) ? g->i32 : g->i64;
 }
 
-/* How many there are; what tensors decide may be less than none. */
+/* How many items there are: none where a tensor says less than that. */
 static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
     int64_t lo, hi;
     if (r->extent >= 0) return LLVMConstInt(t, (uint64_t)(r->extent / r->n), false);
@@ -251,7 +249,7 @@ static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
 static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     struct best acc = identity(g, r);
     bool constant = r->extent >= 0;
-    int carried = indexed(r) ? 2 : 1, many = at_once(r) * r->lanes;
+    int looped = indexed(r) ? 2 : 1, many = at_once(r) * r->lanes;
     int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
     LLVMTypeRef t = counter_type(g, r);
     val total = items_of(g, r, t), zero = LLVMConstNull(t);
@@ -266,8 +264,8 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
         val item = sub;
         if (!constant || whole > many)
             item =
-                cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, carried, v), sub);
-        acc = take(g, r, (struct best){v[0], v[1]}, item, at_once(r));
+                cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, looped, v), sub);
+        acc = accumulate(g, r, (struct best){v[0], v[1]}, item, at_once(r));
         v[0] = acc.v;
         v[1] = acc.at;
         if (!constant || whole > many) cg_for_end(g, &f, v);
@@ -277,16 +275,16 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     acc = (struct best){v[0], v[1]};
     if (constant) { /* fewer than MANY: those that all lanes have at once, too */
         int rest = (int)((items - whole) / r->lanes);
-        if (rest) acc = take(g, r, acc, item, rest);
+        if (rest) acc = accumulate(g, r, acc, item, rest);
         if (items % r->lanes == 0) return acc;
         item = cg_addi(g, item, (int64_t)rest * r->lanes);
-        return take_inside(g, r, acc, item, total);
+        return accumulate_inside(g, r, acc, item, total);
     }
     item = cg_add(g,
                   cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->lanes, false),
-                               constant, carried, v),
+                               constant, looped, v),
                   sub);
-    acc = take_inside(g, r, (struct best){v[0], v[1]}, item, total);
+    acc = accumulate_inside(g, r, (struct best){v[0], v[1]}, item, total);
     v[0] = acc.v;
     v[1] = acc.at;
     cg_for_end(g, &f, v);
@@ -296,7 +294,7 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
 /* Parts of N rows that LANES side by side have, each combined in all of these. */
 static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int lanes) {
     for (int m = 1; m < lanes; m *= 2) {
-        struct best o[MOST_TOGETHER];
+        struct best o[MOST_AT_ONCE];
         for (int i = 0; i < n; i++) {
             o[i].v = cg_shuffle_xor(g, b[i].v, m);
             o[i].at = indexed(r) ? cg_shuffle_xor(g, b[i].at, m) : NULL;
@@ -336,8 +334,8 @@ static void find_source(void *ctx, et_expr e) {
         q->lds = et_bounds(x, n->ops[i], &lo, &hi) && lo >= 0 && hi < q->g->f->locals[n->i].dim[i];
 }
 
-/* May rows that are not there be reduced like the others, if nobody stores what comes of it? Then
- * all lanes take every step together, which shuffles are faster for. */
+/* May rows that do not exist be reduced like the others, without a store? Then lanes do not
+ * diverge, and shuffles are faster. */
 static bool may_reduce_all(cg *g, const struct reduce *r) {
     struct sources q = {g, true};
     et_walk(g->x, r->value, find_source, &q);
@@ -347,21 +345,22 @@ static bool may_reduce_all(cg *g, const struct reduce *r) {
 /* How rows of the step are shared out among lanes that are a wave at most. */
 struct in_waves {
     int many; /* rows that a lane has a part of at once */
-    int64_t per_turn;
+    int64_t per_round;
     const int64_t *extent;
     val row, sub;
-    bool whole, guarded; /* every row is reduced; there may be fewer than lanes have turns */
+    bool whole, guarded; /* rows that do not exist are reduced, too; the last iteration may have
+                            fewer rows */
 };
 
 static struct in_waves share_out(cg *g, const struct reduce *r, int64_t rows,
                                  const int64_t *extent) {
     int per_wave = g->t->wave / r->lanes;
     struct in_waves w = {.many = 1, .extent = extent, .row = g->wave, .sub = g->lane};
-    w.per_turn = (int64_t)waves(g) * per_wave;
-    w.guarded = rows % w.per_turn != 0;
+    w.per_round = (int64_t)waves(g) * per_wave;
+    w.guarded = rows % w.per_round != 0;
     w.whole = per_wave > 1 && r->extent > 0 && !w.guarded && may_reduce_all(g, r);
     bool straight = r->extent > 0 && r->extent / r->n <= r->lanes;
-    while (w.whole && straight && w.many < MOST_TOGETHER && rows % (2 * w.many * w.per_turn) == 0)
+    while (w.whole && straight && w.many < MOST_AT_ONCE && rows % (2 * w.many * w.per_round) == 0)
         w.many *= 2;
     if (per_wave == 1) return w;
     w.row = cg_add(g, cg_muli(g, g->wave, per_wave),
@@ -370,9 +369,9 @@ static struct in_waves share_out(cg *g, const struct reduce *r, int64_t rows,
     return w;
 }
 
-static int bind_turn(cg *g, const struct reduce *r, const struct in_waves *w, val row, int turn) {
+static int bind_round(cg *g, const struct reduce *r, const struct in_waves *w, val row, int round) {
     int mark = cg_scope(g);
-    cg_decode(g, cg_addi(g, row, turn * w->per_turn), r->s->nvars, r->s->vars, w->extent);
+    cg_decode(g, cg_addi(g, row, round * w->per_round), r->s->nvars, r->s->vars, w->extent);
     for (int i = 0; r->lanes == g->t->wave && i < r->s->nvars; i++)
         g->divergent[r->s->vars[i]] = false;
     return mark;
@@ -385,10 +384,10 @@ static void store_first(cg *g, const struct reduce *r, const struct in_waves *w,
     cg_if_end(g, &first);
 }
 
-/* One row of each lane, if it is there. */
+/* One row of each lane, if it exists. */
 static void reduce_row(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
     cg_if masked;
-    int mark = bind_turn(g, r, w, row, 0);
+    int mark = bind_round(g, r, w, row, 0);
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
     struct best b = lane_part(g, r, w->sub);
@@ -401,18 +400,18 @@ static void reduce_row(cg *g, const struct reduce *r, const struct in_waves *w, 
     cg_scope_end(g, mark);
 }
 
-/* Several, of which those that are there are stored. */
+/* Several, of which those that exist are stored. */
 static void reduce_rows(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
-    struct best b[MOST_TOGETHER];
+    struct best b[MOST_AT_ONCE];
     for (int i = 0; i < w->many; i++) {
-        int mark = bind_turn(g, r, w, row, i);
+        int mark = bind_round(g, r, w, row, i);
         b[i] = lane_part(g, r, w->sub);
         cg_scope_end(g, mark);
     }
     fold_lanes(g, r, b, w->many, r->lanes);
     for (int i = 0; i < w->many; i++) {
         cg_if masked;
-        int mark = bind_turn(g, r, w, row, i);
+        int mark = bind_round(g, r, w, row, i);
         if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
         int inner = cg_scope(g);
         store_first(g, r, w, b[i]);
@@ -424,7 +423,7 @@ static void reduce_rows(cg *g, const struct reduce *r, const struct in_waves *w,
 
 static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
     struct in_waves w = share_out(g, r, rows, extent);
-    int64_t step = w.many * w.per_turn;
+    int64_t step = w.many * w.per_round;
     val row = w.row, none = NULL;
     cg_for f;
     cg_if in;
@@ -442,8 +441,8 @@ static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const i
     if (looped) cg_for_end(g, &f, &none);
 }
 
-/* The result of a wave's part of a row, to where those of the row's waves meet in LDS. */
-static void leave(cg *g, const struct reduce *r, struct best b) {
+/* Stores the partial result of a wave to LDS. */
+static void store_part(cg *g, const struct reduce *r, struct best b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     val mine = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, g->wave, 8));
@@ -452,13 +451,13 @@ static void leave(cg *g, const struct reduce *r, struct best b) {
     cg_if_end(g, &first);
 }
 
-/* What the N waves from FIRST on have left, combined in their order. */
-static struct best meet(cg *g, const struct reduce *r, val first, int n) {
-    val slots = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, first, 8));
+/* The partial results of the N waves from FIRST on, combined in their order. */
+static struct best combine_waves(cg *g, const struct reduce *r, val first, int n) {
+    val parts = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, first, 8));
     LLVMTypeRef t = r->real ? g->f32 : g->i32;
     struct best b = {NULL, NULL};
     for (int w = 0; w < n; w++) {
-        val at = cg_gepi(g, slots, 8 * w);
+        val at = cg_gepi(g, parts, 8 * w);
         struct best o = {LLVMBuildLoad2(g->b, t, at, ""), NULL};
         if (indexed(r)) o.at = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4), "");
         b = w ? combine(g, r, b, o) : o;
@@ -466,7 +465,7 @@ static struct best meet(cg *g, const struct reduce *r, val first, int n) {
     return b;
 }
 
-/* The row that the wave has a part in, bound, if there is one: returns where its code ends. */
+/* The code for the row that the wave has a part of, if there is one. */
 struct row {
     cg_if in, masked;
     bool guarded;
@@ -493,7 +492,7 @@ static void row_end(cg *g, const struct reduce *r, struct row *at) {
     if (at->guarded) cg_if_end(g, &at->in);
 }
 
-static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+static void reduce_by_several(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
     int n = waves(g) / beside(g, rows);
     val row = beside(g, rows) == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, cg_i32(g, n), "");
     val first = cg_muli(g, row, n), sub = g->tid;
@@ -501,22 +500,22 @@ static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const i
     struct row part = row_begin(g, r, row, rows, extent);
     struct best mine = lane_part(g, r, sub);
     fold_lanes(g, r, &mine, 1, g->t->wave);
-    leave(g, r, mine);
+    store_part(g, r, mine);
     row_end(g, r, &part);
     cg_barrier(g);
     struct row whole = row_begin(g, r, row, rows, extent);
-    struct best b = meet(g, r, first, n);
+    struct best b = combine_waves(g, r, first, n);
     cg_if one;
     cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
     store_result(g, r, b);
     cg_if_end(g, &one);
     row_end(g, r, &whole);
-    cg_barrier(g); /* what waves have left has been read */
+    cg_barrier(g); /* partial results have been read */
 }
 
-/* ---- rows that may not be there ---- */
+/* ---- rows that may not exist ---- */
 
-/* Row ROW, or the first one in place of a row that is not there; OUT_IN: whether it is. */
+/* Binds row ROW, or the first one in place of a row that does not exist; OUT_IN: does it? */
 static int bind_row(cg *g, const et_step *s, int row, val *out_in) {
     cg_bind(g, s->vars[0], cg_i32(g, row), false);
     int mark = cg_scope(g);
@@ -526,7 +525,7 @@ static int bind_row(cg *g, const et_step *s, int row, val *out_in) {
     return mark;
 }
 
-static val left_by(cg *g, int row, val wave) {
+static val part_ptr(cg *g, int row, val wave) {
     val at = cg_addi(g, wave, (int64_t)row * waves(g));
     return cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, at, 4));
 }
@@ -545,12 +544,12 @@ static void parts_of(cg *g, const struct reduce *r, int rows) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     for (int i = 0; i < rows; i++)
-        LLVMSetAlignment(LLVMBuildStore(g->b, b[i].v, left_by(g, i, g->wave)), 4);
+        LLVMSetAlignment(LLVMBuildStore(g->b, b[i].v, part_ptr(g, i, g->wave)), 4);
     cg_if_end(g, &first);
 }
 
-/* Row ROW of what the waves have left, in their order, by wave number ROW. */
-static void meet_row(cg *g, const struct reduce *r, int row) {
+/* Wave number ROW combines the waves' partial results of row ROW, in their order. */
+static void combine_row(cg *g, const struct reduce *r, int row) {
     cg_if mine;
     val in, by = cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)row * g->t->wave));
     int mark = bind_row(g, r->s, row, &in);
@@ -558,7 +557,7 @@ static void meet_row(cg *g, const struct reduce *r, int row) {
     struct best b = {NULL, NULL};
     for (int w = 0; w < waves(g); w++) {
         struct best o = {
-            LLVMBuildLoad2(g->b, r->real ? g->f32 : g->i32, left_by(g, row, cg_i32(g, w)), ""),
+            LLVMBuildLoad2(g->b, r->real ? g->f32 : g->i32, part_ptr(g, row, cg_i32(g, w)), ""),
             NULL};
         b = w ? combine(g, r, b, o) : o;
     }
@@ -584,18 +583,18 @@ static void reduce_by_all(cg *g, const struct reduce *r, int rows) {
     cg_if_end(g, &any);
     cg_barrier(g);
     for (int i = 0; i < rows; i++)
-        meet_row(g, r, i);
-    cg_barrier(g); /* what waves have left has been read */
+        combine_row(g, r, i);
+    cg_barrier(g); /* partial results have been read */
 }
 
 void cg_step_reduce(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1];
     int64_t rows = rows_of(g, s, extent);
     struct reduce r = plan(g, s, rows, extent);
-    if (meets_in_lds(g, s) && by_all(g, s, rows, r.extent))
+    if (through_lds(g, s) && by_all(g, s, rows, r.extent))
         reduce_by_all(g, &r, (int)rows);
     else if (beside(g, rows) < waves(g))
-        reduce_together(g, &r, rows, extent);
+        reduce_by_several(g, &r, rows, extent);
     else
         reduce_in_waves(g, &r, rows, extent);
 }

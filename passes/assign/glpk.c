@@ -14,7 +14,7 @@
 
 enum { ROUNDS = 400, MAX_PLANS = 1000, MAX_NODES = 2000, FEW_PLANS = 150, STEPS = 1000000 };
 enum { MOST_PIVOTS = 5000 };
-/* This close to the bound nobody branches among the plans that the relaxation has. */
+/* This close to the bound there is no branching among the plans that the relaxation has. */
 static const double CLOSE = 1.002;
 
 /* A plan of a model; column K of the program is plan K - 2. */

@@ -149,7 +149,7 @@ static void reach_inside(assign_table *t, int g) {
             double *here = state(t, g, s, b);
             memcpy(here, state(t, g - 1, s, b), nr * sizeof *here);
             const double *change = b >= trips ? state(t, g - 1, s, b - trips) : NULL;
-            /* From a range dearer than two others by more than any move, nobody moves. */
+            /* A range dearer than two others by more than any move is never moved from. */
             double least = INFINITY, second = INFINITY;
             for (size_t from = 0; change && from < nr; from++) {
                 double reach = change[from], more = reach > least ? reach : least;
@@ -169,8 +169,8 @@ static void reach_inside(assign_table *t, int g) {
 }
 
 /* The segment before group G as a whole, its loop closed: left[] gets the cheapest price of having
- * run it, by changes of range so far and the range of its last group. What range its loop began
- * with matters to nobody behind it. */
+ * run it, by changes of range so far and the range of its last group. Nothing after it depends
+ * on the range that its loop began with. */
 static void leave(assign_table *t, int g) {
     bool loop = starts(t, g - 1) > 1;
     for (int b = 0; b < t->nb; b++)

@@ -255,8 +255,8 @@ static void points_last(const struct events *e, et_grid *g) {
 }
 
 /* Half of the tiles, or more, and more counters than are looked at together: where all of them run
- * at the same time whoever waits for the rest as well waits no longer, and looks at few; if the
- * arrivals that queue up at these take less than a part of what a look does. */
+ * at the same time, waiting for the rest as well takes no longer, and fewer counters are polled; if
+ * the arrivals that queue up at these take less than a part of a poll. */
 static void coarsen(const struct events *e, struct edge *ed) {
     const et_grid *g = &e->p->grids[ed->from];
     const et_machine *m = e->pl->opt->machine;

@@ -21,6 +21,20 @@ static const char *stored(const struct explain *e, const et_func *f) {
                      e->p->tensors[to->id].name);
 }
 
+/* How attention is done on the target, by its plan. */
+static void put_attend(const struct explain *e, const et_attend_plan *w) {
+    static const char *const by[] = {
+        [ET_ATTEND_BY_LANES] = "by lanes, each group of them",
+        [ET_ATTEND_BY_COLUMNS] = "by matrix instructions whose columns are heads, each wave",
+        [ET_ATTEND_BY_ROWS] = "by matrix instructions,",
+        [ET_ATTEND_BY_WARPGROUP] = "by warpgroup MMA,",
+    };
+    fprintf(e->to, ", %s %d positions at a time", by[w->by], w->block.positions);
+    if (w->block.depth > 1) fprintf(e->to, ", the next in flight");
+    if (w->early == ET_ATTEND_EARLY_PREFETCH)
+        fprintf(e->to, ", keys and values prefetched before waits");
+}
+
 static void put_products(const struct explain *e, const et_func *f, const et_group *gr) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
@@ -28,6 +42,7 @@ static void put_products(const struct explain *e, const et_func *f, const et_gro
             fprintf(e->to, "; attention of %d head%s of %d", s->heads, s->heads == 1 ? "" : "s",
                     s->depth);
         if (s->rows) fprintf(e->to, ", %d rows of queries", s->rows);
+        if (s->attend.made) put_attend(e, &s->attend);
         if (et_step_is_part(f, s) && gr)
             fprintf(e->to, ", split by positions in %d parts, chosen for a context of %lld",
                     gr->parts, (long long)et_assumed_context(e->p, gr));

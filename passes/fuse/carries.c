@@ -59,8 +59,8 @@ static int loop_depth(const et_lowering *lo, int loop) {
     return depth;
 }
 
-/* What an iteration leaves goes straight into the carry's tensor where nobody reads the old
- * contents after or across the writing. */
+/* An iteration's last value is stored straight into the tensor that the loop carries, where no task
+ * reads its old contents during or after that. */
 static bool may_write_in_place(et_lowering *lo, int loop, et_value out, int tensor) {
     const et_loop *l = &lo->g->loops[loop];
     if (et_val_of(lo->g, out)->kind != ET_V_NODE || lo->info[out.id].tensor >= 0 ||

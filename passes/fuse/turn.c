@@ -1,8 +1,9 @@
-/* Which weights lie in memory in another order than in the checkpoint. What a product's lanes load
- * of a weight is some k's that follow each other, and the ring brings rows of them; where those
- * stand in other rows, as in checkpoints whose layers multiply from the left, or whose codes are
- * packed across, each would be a load of its own. So the dimensions that k decides come last, in
- * front of them those that n does, and the runtime stores the weight so when it loads it. */
+/* Which weights lie in memory in another order than in the checkpoint. A lane of a product
+ * loads consecutive k's, and a stage of the weight stream holds rows of k; where k is not the last
+ * dimension, as in checkpoints whose layers multiply from the left or whose quantised values are
+ * packed across rows, each would be a load of its own. So the weight is made k-major: the
+ * dimensions indexed by k come last, those indexed by n before them, and the runtime stores it so
+ * when it loads it. */
 #include "ir/program/step.h"
 #include "passes/fuse/lowering.h"
 #include "passes/trial/trial.h"

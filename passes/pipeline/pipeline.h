@@ -14,7 +14,7 @@ typedef struct et_pipeline {
     /* What could not be shown of the program that was made first: it is made again so that it is
      * simpler to show, in the first way and then in the second, too. */
     enum { ET_AS_IS, ET_CLAMPED, ET_RESHAPES_APART } simpler;
-    bool again;    /* set by verify: where it fails nothing is told, and there is a simpler way */
+    bool again;    /* set by verify: it failed without messages, and there is a simpler way */
     bool reshapes; /* set by fuse: the graph has some, whose indices multiply and divide by sizes */
 } et_pipeline;
 

@@ -137,7 +137,7 @@ static void take_by_problem(struct placing *p, const struct place_ways *w) {
 /* ---- shares that change hands ---- */
 
 struct shares {
-    int n;                    /* the models, and nobody, who is last */
+    int n;                    /* the models; behind them stands what no model has */
     int order[ET_MAX_MODELS]; /* along the chip */
     int width[ET_MAX_MODELS + 1];
 };
@@ -246,7 +246,7 @@ static void choose(struct placing *p, const struct place_ways *w) {
         search_shares(p, &from, best);
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void print_choice(const struct placing *p, const struct place_ways *w, double seconds) {
     const et_graph *g = p->s.g;

@@ -45,9 +45,9 @@ int place_dies(const struct place *s, struct range r) {
     return (r.to + per - 1) / per - r.from / per;
 }
 
-/* Between dies, a counter takes longer and what was written has to cross. Any change has a price,
- * which decides between what is equal otherwise: tasks on CUs of their own are dealt from the first
- * of these on, whoever had the tiles before. */
+/* Between dies, a counter takes longer and what was written has to cross. Any change of range has a
+ * price, which decides between choices that are equal otherwise: tasks of a range are dealt from
+ * its first CU on, wherever the tiles before them ran. */
 static void price_moves(const struct place *s, et_assign_problem *p) {
     size_t n = (size_t)s->nranges;
     double *turn = et_alloc(s->g->arena, n * n * sizeof *turn);

@@ -1,4 +1,4 @@
-/* Likely contents of the integer tensors that decide who waits for what: inputs count up, and where
+/* Likely contents of the integer tensors that waits depend on: inputs count up, and where
  * a node makes integers of reals (which experts a token goes to), the reals are random. */
 #include "ir/graph/op_util.h"
 #include "ir/graph/ops.h"

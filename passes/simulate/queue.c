@@ -1,7 +1,8 @@
-/* Dynamic tasks. A cell is the tasks of a grid that wait for the same; whoever completes (or, with
- * early pushes, claims the last producer of) the last counter a cell waits for puts all its tasks
- * into the ring of its die, or the device's when that is full. Workgroups without a task look into
- * the ring of their own die, the device's, and then those of other dies. */
+/* Dynamic tasks. A cell is the tasks of a grid that wait for the same; the arrival that
+ * completes the last counter a cell waits for (with early pushes, the claim of its last producer)
+ * pushes all its tasks into the ring of its die, or the device's when that is full. Workgroups
+ * without a task look into the ring of their own die, the device's, and then those of other dies.
+ */
 #include "ir/program/queue.h"
 #include "ir/base/diag.h"
 #include "passes/simulate/int.h"

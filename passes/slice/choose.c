@@ -212,7 +212,7 @@ static bool solve(struct choosing *c, struct place_ways *w) {
     return best < INFINITY;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static const char *names_of(const struct choosing *c, int m, int v) {
     et_arena *a = c->pl->g->arena;
@@ -226,7 +226,7 @@ static const char *names_of(const struct choosing *c, int m, int v) {
     return out;
 }
 
-/* The number of dies that is told of. */
+/* The number of dies that messages name. */
 static int dies_of(const struct choosing *c, int m) {
     int dies = c->pl->opt->machine->dies, d = c->chosen[m] ? c->dies[m] : dies;
     while (dies % d)

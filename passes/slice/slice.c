@@ -158,7 +158,8 @@ static bool reads_tensor(const struct slicing *s, const et_group *gr, int tensor
     return read[tensor];
 }
 
-/* A tensor that may hold partial sums: nobody but groups that can say which slice has the rest. */
+/* May the tensor hold partial sums? It is a temporary of f32, and what stores to it neither reads
+ * it nor is attention. */
 static bool may_split(const struct slicing *s, int tensor) {
     const et_tensor *t = &s->p->tensors[tensor];
     if (t->kind != ET_TENSOR_TEMP || t->shape.dtype != ET_F32 || t->shape.rank >= ET_MAX_RANK)

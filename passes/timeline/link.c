@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Beyond so many ranges of counters a drawing helps nobody. */
+/* More ranges of counters than this are not drawn. */
 enum { MAX_RANGES = 1 << 24 };
 
 struct link {

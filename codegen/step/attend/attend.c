@@ -1,10 +1,10 @@
 /* ATTEND steps: softmax over positions in one pass.
  *
  * A power of two of lanes hold one position, eight consecutive d each, or 16 or 32 of heads that
- * are longer than a wave of eights; a wave works on several positions at a time and the waves take
- * blocks of positions in turn. Every group of lanes keeps its own running maximum, sum and weighted
- * values; groups are merged lane by lane, waves through LDS in their order, where the extra term
- * joins them. Scores are kept in base 2. */
+ * are longer than a wave of eights; a wave works on several positions at a time, and waves
+ * process blocks of positions in turn. Every group of lanes keeps its own running maximum, sum and
+ * weighted values; groups are merged lane by lane, waves through LDS in their order, where the
+ * extra term joins them. Scores are kept in base 2. */
 #include "codegen/step/attend/attend.h"
 #include "codegen/step/attend/rows.h"
 #include "ir/base/diag.h"
@@ -101,8 +101,8 @@ static val value_at(cg *g, const cg_attend *a, const struct position *at, val va
     return a->loop.s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
 }
 
-/* Take N positions per lane group into the state. */
-static void absorb(cg *g, const cg_attend *a, int n, const struct position *at, val *state) {
+/* Adds N positions of each group of lanes to its running maximum, sum and values. */
+static void add_positions(cg *g, const cg_attend *a, int n, const struct position *at, val *state) {
     for (int h = 0; h < a->heads; h++) {
         val *st = state + h * state_size(a), s[ET_ATTEND_POSITIONS], valid[ET_ATTEND_POSITIONS],
             top = st[0];
@@ -131,7 +131,8 @@ static int stride(const cg *g, const cg_attend *a) {
     return g->p->workgroup / g->t->wave * a->loop.per_wave;
 }
 
-/* The position of lane group and turn I in the block that begins at AT0, at most LAST. */
+/* Position number I of the group of lanes, of the block that begins at AT0; LAST where it is past
+ * that, and not valid past the end. */
 static struct position position(cg *g, const cg_attend *a, val at0, int i, val last) {
     val p = cg_add(g, cg_addi(g, at0, (int64_t)i * stride(g, a)), a->part);
     val valid = cg_icmp(g, LLVMIntSLT, p, a->end);
@@ -185,7 +186,7 @@ static int block_words(const cg_attend *a) {
     return 2 * a->block.positions * a->loop.plan.lane_d / CHUNK;
 }
 
-/* Of the block at AT0, past its end the last position again. */
+/* Loads keys and values of the block at AT0; past its end those of the last position again. */
 static void load_ahead(cg *g, const cg_attend *a, val at0, val *words) {
     const et_step *s = a->loop.s;
     val last = cg_addi(g, a->end, -1);
@@ -222,7 +223,7 @@ static void block_of(cg *g, const cg_attend *a, val at0, const val *words, struc
     }
 }
 
-/* The same where AT0 is before the end; elsewhere nobody looks at them. */
+/* The same where AT0 is before the end; elsewhere the words are undefined, and not used. */
 static void load_if_any(cg *g, const cg_attend *a, val at0, val *words) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
@@ -236,29 +237,29 @@ static void load_if_any(cg *g, const cg_attend *a, val at0, val *words) {
     }
 }
 
-/* Carried from block to block: the state, then what was loaded ahead. */
+/* The loop carries the state, then the words of the next block. */
 static void scan_positions(cg *g, const cg_attend *a, val *state) {
-    val first = cg_muli(g, g->wave, a->loop.per_wave), carried[STATE + ET_ATTEND_LOADS];
+    val first = cg_muli(g, g->wave, a->loop.per_wave), looped[STATE + ET_ATTEND_LOADS];
     int n = a->heads * state_size(a), words = a->block.depth == 2 ? block_words(a) : 0;
     val step = cg_i32(g, (int64_t)stride(g, a) * a->block.positions);
     if (a->first) first = cg_add(g, a->first, first);
-    memcpy(carried, state, (size_t)n * sizeof *state);
-    if (a->block.depth == 2) load_if_any(g, a, first, carried + n);
+    memcpy(looped, state, (size_t)n * sizeof *state);
+    if (a->block.depth == 2) load_if_any(g, a, first, looped + n);
     cg_for f;
-    val at0 = cg_for_begin(g, &f, first, a->end, step, false, n + words, carried);
+    val at0 = cg_for_begin(g, &f, first, a->end, step, false, n + words, looped);
     struct position at[ET_ATTEND_POSITIONS];
     if (a->block.depth == 2) {
         val now[ET_ATTEND_LOADS];
-        memcpy(now, carried + n, (size_t)words * sizeof *now);
-        load_if_any(g, a, cg_add(g, at0, step), carried + n);
+        memcpy(now, looped + n, (size_t)words * sizeof *now);
+        load_if_any(g, a, cg_add(g, at0, step), looped + n);
         g->family->order_loads(g);
         block_of(g, a, at0, now, at);
     } else {
         load_block(g, a, at0, at);
     }
-    absorb(g, a, a->block.positions, at, carried);
-    cg_for_end(g, &f, carried);
-    memcpy(state, carried, (size_t)n * sizeof *state);
+    add_positions(g, a, a->block.positions, at, looped);
+    cg_for_end(g, &f, looped);
+    memcpy(state, looped, (size_t)n * sizeof *state);
 }
 
 /* Merge the state of the lane MASK away into this one's. */
@@ -275,14 +276,14 @@ static void merge_lanes(cg *g, const cg_attend *a, int mask, val *state) {
     }
 }
 
-val cg_attend_left(cg *g, const cg_attend *a, val wave, val head, val d) {
+val cg_attend_state(cg *g, const cg_attend *a, val wave, val head, val d) {
     const et_local *l = &g->f->locals[a->loop.s->scratch];
     val row = cg_add(g, cg_muli(g, wave, l->dim[1]), head);
     return cg_local_ptr(g, a->loop.s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
 }
 
-/* Lane group 0 of each wave leaves the wave's state in scratch. */
-static void leave(cg *g, const cg_attend *a, val *state) {
+/* The first group of lanes of each wave stores the wave's state to scratch. */
+static void store_state(cg *g, const cg_attend *a, val *state) {
     const et_step *s = a->loop.s;
     cg_if in, own;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntEQ, a->part, cg_i32(g, 0)));
@@ -292,18 +293,19 @@ static void leave(cg *g, const cg_attend *a, val *state) {
             val d = cg_addi(g, cg_muli(g, a->slice, a->loop.plan.lane_d), j);
             bool sure = s->depth == a->loop.lanes * a->loop.plan.lane_d;
             if (!sure) cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth)));
-            LLVMBuildStore(g->b, st[2 + j], cg_attend_left(g, a, g->wave, head, d));
+            LLVMBuildStore(g->b, st[2 + j], cg_attend_state(g, a, g->wave, head, d));
             if (!sure) cg_if_end(g, &own);
         }
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, a->slice, cg_i32(g, 0)));
-        LLVMBuildStore(g->b, st[0], cg_attend_left(g, a, g->wave, head, cg_i32(g, s->depth)));
-        LLVMBuildStore(g->b, st[1], cg_attend_left(g, a, g->wave, head, cg_i32(g, s->depth + 1)));
+        LLVMBuildStore(g->b, st[0], cg_attend_state(g, a, g->wave, head, cg_i32(g, s->depth)));
+        LLVMBuildStore(g->b, st[1], cg_attend_state(g, a, g->wave, head, cg_i32(g, s->depth + 1)));
         cg_if_end(g, &own);
     }
     cg_if_end(g, &in);
 }
 
-/* What another part is joined with is not divided; D is the element of it. */
+/* Where positions are split among tiles: element D of the sum, not yet divided, and once the
+ * maximum and the sum of weights, which the join of the parts needs. */
 static void store_part(cg *g, const cg_attend *a, val row, val d, val out, val top, val sum) {
     const et_step *s = a->loop.s;
     cg_if first;
@@ -324,7 +326,7 @@ static void merge_waves(cg *g, const cg_attend *a) {
     val m[64], top = NULL, sum = cg_f32(g, 0), out = cg_f32(g, 0);
     et_check(waves <= 64);
     for (int w = 0; w < waves; w++) {
-        m[w] = LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, cg_i32(g, w), h, depth), "");
+        m[w] = LLVMBuildLoad2(g->b, g->f32, cg_attend_state(g, a, cg_i32(g, w), h, depth), "");
         top = top ? cg_fmax(g, top, m[w]) : m[w];
     }
     if (s->part[ET_AT_EXTRA].id) {
@@ -338,8 +340,8 @@ static void merge_waves(cg *g, const cg_attend *a) {
     for (int w = 0; w < waves; w++) {
         val weight = cg_exp2(g, minus(g, m[w], top)), wave = cg_i32(g, w);
         val l =
-            LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, wave, h, cg_addi(g, depth, 1)), "");
-        val o = LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, wave, h, d), "");
+            LLVMBuildLoad2(g->b, g->f32, cg_attend_state(g, a, wave, h, cg_addi(g, depth, 1)), "");
+        val o = LLVMBuildLoad2(g->b, g->f32, cg_attend_state(g, a, wave, h, d), "");
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);
     }
@@ -355,7 +357,7 @@ static void merge_waves(cg *g, const cg_attend *a) {
     cg_items_end(g, &items);
 }
 
-/* Every lane group with positions of its own. */
+/* Every group of lanes has positions of its own. */
 static void by_lanes(cg *g, cg_attend *a) {
     val state[STATE];
     load_queries(g, a);
@@ -364,7 +366,7 @@ static void by_lanes(cg *g, cg_attend *a) {
     scan_positions(g, a, state);
     for (int m = a->loop.lanes; m < g->t->wave; m *= 2)
         merge_lanes(g, a, m, state);
-    leave(g, a, state);
+    store_state(g, a, state);
 }
 
 /* Where the lane is among those that hold a position together. */

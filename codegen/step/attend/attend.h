@@ -34,11 +34,13 @@ static inline double cg_attend_least(void) {
 /* ET_ATTEND_EACH elements of E, which are loaded as a whole where EACH are: those that begin D
  * elements after element ET_ATTEND_EACH * SLICE, where SLICE is less than N. */
 val cg_attend_words(cg *, const cg_attend *, et_expr e, int each, val slice, int n, int d);
-/* Element D of the state of HEAD that WAVE leaves: behind its elements the maximum and the sum. */
-val cg_attend_left(cg *, const cg_attend *, val wave, val head, val d);
+/* Where in scratch element D of the state of HEAD is that WAVE stores: its sums of values, then the
+ * maximum and the sum of weights. */
+val cg_attend_state(cg *, const cg_attend *, val wave, val head, val d);
 
 /* ---- columns.c ---- */
-/* All positions of the wave, with heads as columns of matrix instructions; its state is left. */
+/* All positions of the wave, with heads as columns of matrix instructions; stores the wave's state.
+ */
 void cg_attend_columns(cg *, cg_attend *);
 
 #endif

@@ -1,10 +1,11 @@
-/* A block of positions, of ATTEND steps of several rows: keys and values on their way to LDS, and
- * what becomes of them there. */
+/* A block of positions, of ATTEND steps of several rows: keys and values copied to LDS, and
+ * multiplied from there. */
 #include "codegen/step/attend/rows.h"
 
 enum { PIECE = 2 * ET_ATTEND_EACH, MAX_SUMS = ET_ATTEND_BLOCK / 16 };
 
-/* The score of a position that does not count: its weight is zero beside CG_ROWS_LEAST, too. */
+/* The score of a hidden position: its weight is zero even where no other was seen (CG_ROWS_LEAST).
+ */
 static const double hidden = -1e38;
 
 int cg_rows_row(const cg_rows *r, int v) {
@@ -41,15 +42,15 @@ val cg_rows_load_piece(cg *g, const cg_rows *r, et_expr e, val piece) {
     return LLVMBuildBitCast(g->b, all, piece_type(g), "");
 }
 
-/* The lane's row number J, or the last one that lives. */
+/* Binds the head and the lane's row number J, at most the last live one. */
 void cg_rows_bind(cg *g, const cg_rows *r, int j) {
     cg_bind(g, r->loop.s->hvar, r->head, false);
     cg_bind(g, r->loop.s->ivar[0], cg_rows_at_most(g, r->row[j], cg_addi(g, r->live, -1)), true);
 }
 
-/* ---- keys and values in flight ---- */
+/* ---- keys and values, loaded and stored to LDS ---- */
 
-/* Work-item's load number I of TOTAL; those that have none do one twice. */
+/* The work-item's load number I of TOTAL; work-items past the last repeat an earlier one. */
 static val item_of(cg *g, int i, int total) {
     val item = cg_addi(g, g->tid, (int64_t)i * g->p->workgroup);
     return total % g->p->workgroup ? LLVMBuildURem(g->b, item, cg_i32(g, total), "") : item;
@@ -161,7 +162,7 @@ static val position_of(cg *g, const cg_rows *r, val p0, int v) {
     return cg_addi(g, cg_add(g, p0, r->column), et_deal_value(&r->loop.sums->sum_n, v));
 }
 
-/* The products of a sum for positions from P0 on become scores over the factor. */
+/* Products for positions from P0 on become scores, but for r->loop.factor. */
 static void score(cg *g, const cg_rows *r, val p0, val *of) {
     for (int v = 0; v < r->loop.results; v++) {
         int mark = cg_scope(g);
@@ -178,7 +179,7 @@ static void score(cg *g, const cg_rows *r, val p0, val *of) {
     }
 }
 
-/* The N scores of those from P0 on that do not count are hidden. */
+/* Hides those of N sums' scores, from P0 on, whose position is not one of the row's. */
 static void hide(cg *g, const cg_rows *r, val p0, int n, val s[][16]) {
     val shown[MAX_SUMS][16];
     val in = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p0, r->all_from),
@@ -207,12 +208,12 @@ val cg_rows_minus(cg *g, val x, val y) {
     return LLVMBuildFSub(g->b, x, y, "");
 }
 
-/* 2^(X - Y), of scores over the factor; 1 where they are the same, as two that are least. */
+/* 2^((X - Y) * factor); 1 where they are equal. */
 val cg_rows_power(cg *g, const cg_rows *r, val x, val y) {
     return cg_exp2(g, cg_fmul(g, cg_rows_minus(g, x, y), cg_f32(g, r->loop.factor)));
 }
 
-/* Over the lanes that have other columns of the same rows. */
+/* Reduces V over the lanes that have other columns of the same rows: sum or maximum. */
 val cg_rows_over_columns(cg *g, const cg_rows *r, val v, bool add) {
     for (int m = 1; m < g->t->wave; m *= 2) {
         if (!et_deal_lane(&r->loop.fr->layout->k, m)) continue;
@@ -230,7 +231,7 @@ val cg_rows_scaled(cg *g, const cg_rows *r, val sum, const val *by) {
     return sum;
 }
 
-/* The weights of blocks B to B + n - 1, as the operand for unit of these positions. */
+/* The weights of N sums of sixteen positions, packed as the operand of the product with values. */
 static void weights(cg *g, const cg_rows *r, int n, val p[][16], val *out) {
     const et_layout *l = r->loop.fr->layout;
     for (int j = 0; j < r->loop.nrows; j++) {
@@ -262,7 +263,8 @@ static void scores(cg *g, const cg_rows *r, val stage, val p0, int n, val s[][16
     }
 }
 
-/* What the N sums of scores S weigh, in their place, and STATE with that but for the values. */
+/* One step of online softmax: scores S become weights; STATE gets the new maxima and sums, and its
+ * sums of values are scaled to these. */
 static void weigh(cg *g, const cg_rows *r, int n, val s[][16], val *state) {
     val *o = state + 2 * r->loop.nrows, old[ET_ATTEND_LANE_ROWS], shift[ET_ATTEND_LANE_ROWS];
     memcpy(old, state, (size_t)r->loop.nrows * sizeof *old);

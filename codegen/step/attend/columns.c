@@ -1,10 +1,9 @@
 /* Attention of one row of queries by matrix instructions that multiply 16 rows by 8 columns (the
- * family's multiply8): up to eight heads that share keys and values are looked at together, and
- * memory is what it waits for, not arithmetic.
+ * family's multiply8): up to eight heads that share keys and values are done at once.
  *
  * A wave takes sixteen positions at a time. Of an instruction's fragments lane l has row l / 4 of
  * the left operand, column l / 4 of the right one, and of the sums rows l / 4 and l / 4 + 8,
- * columns l % 4 * 2 and the next. Which k is which is nobody's business as long as both operands
+ * columns l % 4 * 2 and the next. The order of k does not matter as long as both operands
  * agree, so a lane's eight elements in a row, one load, are its k's of two instructions.
  *
  *   scores:  queries by keys. Rows are heads, columns positions, k elements. A query is the sum of
@@ -29,7 +28,7 @@ enum {
     MOST_CHUNKS = 16, /* that a lane loads of all these */
 };
 
-/* What a lane knows of its place, and of the queries. */
+/* A lane's place among the heads, and its part of the queries. */
 struct heads {
     const cg_attend *a;
     et_dtype type;
@@ -58,7 +57,7 @@ static val packed(cg *g, et_dtype t, val a, val b) {
     return LLVMBuildBitCast(g->b, v, g->i32, "");
 }
 
-/* A and B to the type, and what that leaves out of them. */
+/* A and B rounded to the type, and the remainders. */
 static void split(cg *g, et_dtype t, val a, val b, val *out, val *out_rest) {
     val is[2];
     *out = packed(g, t, a, b);
@@ -66,7 +65,7 @@ static void split(cg *g, et_dtype t, val a, val b, val *out, val *out_rest) {
     *out_rest = packed(g, t, LLVMBuildFSub(g->b, a, is[0], ""), LLVMBuildFSub(g->b, b, is[1], ""));
 }
 
-/* The lower halves of A and B, and the upper ones. */
+/* One word of the lower halves of A and B, one of the upper ones. */
 static void transpose(cg *g, val a, val b, val *out_low, val *out_high) {
     val half = cg_i32(g, 16), low = LLVMBuildAnd(g->b, a, cg_i32(g, 0xffff), "");
     val high = LLVMBuildAnd(g->b, b, cg_i32(g, 0xffff0000), "");
@@ -119,7 +118,7 @@ static struct heads begin(cg *g, const cg_attend *a) {
 
 /* ---- keys and values ---- */
 
-/* AT0 + P, or the last position that counts. */
+/* AT0 + P, at most the last position. */
 static val clamped(cg *g, const cg_attend *a, val at0, val p) {
     val args[] = {cg_add(g, at0, p), cg_addi(g, a->end, -1)};
     return cg_call(g, "llvm.smin", 1, &g->i32, 2, args);
@@ -156,8 +155,8 @@ static void load_values(cg *g, const struct heads *h, val at0, val *out) {
 
 typedef void (*load_fn)(cg *, const struct heads *, val at0, val *out);
 
-/* What LOAD loads of the positions from AT0 on, where that is before the end; elsewhere nobody
- * looks at it. */
+/* What LOAD loads of the positions from AT0 on, where that is before the end; elsewhere it is
+ * undefined, and not used. */
 static void load_if_any(cg *g, const struct heads *h, load_fn load, int n, val at0, val *words) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, h->a->end));
@@ -209,7 +208,7 @@ static val score(cg *g, const struct heads *h, val at0, int i, val product, val 
 
 /* ---- values ---- */
 
-/* How much the sums of this lane's two heads shrink, from where their scores are. */
+/* The factors of this lane's two heads' sums, from the lanes that have their scores. */
 static void scale(cg *g, const struct heads *h, val shrink, val out[2]) {
     val bits = LLVMBuildBitCast(g->b, shrink, g->i32, "");
     for (int i = 0; i < 2; i++) {
@@ -244,8 +243,8 @@ static val of_quad(cg *g, val v, val (*both)(cg *, val, val)) {
 }
 
 /* Sixteen positions from AT0 on; PRODUCT: this lane's, of its head. */
-static void absorb(cg *g, const struct heads *h, val at0, const val product[ROWS],
-                   const val *values, struct state *st) {
+static void add_positions(cg *g, const struct heads *h, val at0, const val product[ROWS],
+                          const val *values, struct state *st) {
     val s[ROWS], counts[ROWS], top = st->top, p[ROWS], by[2], weight[2], rest[2];
     for (int i = 0; i < ROWS; i++) {
         s[i] = score(g, h, at0, i, product[i], &counts[i]);
@@ -269,39 +268,39 @@ static void absorb(cg *g, const struct heads *h, val at0, const val product[ROWS
     multiply_values(g, h, values, counts, weight, rest, st);
 }
 
-/* Carried: the state, then keys and values of the next positions, which are loaded as soon as their
- * registers are free. */
+/* The loop carries the state, then keys and values of the next positions, which are loaded as soon
+ * as their registers are free. */
 static void scan(cg *g, const struct heads *h, struct state *st) {
     const cg_attend *a = h->a;
     int n = 2 + h->depth / 16 * 4, waves = g->p->workgroup / g->t->wave;
-    val carried[STATE + MOST_CHUNKS], *keys = carried + n, *values = keys + h->nkeys;
+    val looped[STATE + MOST_CHUNKS], *keys = looped + n, *values = keys + h->nkeys;
     val at0 = cg_muli(g, g->wave, POSITIONS), step = cg_i32(g, (int64_t)waves * POSITIONS);
     if (a->first) at0 = cg_add(g, a->first, at0);
-    memcpy(carried, st, (size_t)n * sizeof *carried);
+    memcpy(looped, st, (size_t)n * sizeof *looped);
     load_if_any(g, h, load_keys, h->nkeys, at0, keys);
     load_if_any(g, h, load_values, h->nvalues, at0, values);
     cg_for f;
-    at0 = cg_for_begin(g, &f, at0, a->end, step, false, n + h->nkeys + h->nvalues, carried);
-    memcpy(st, carried, (size_t)n * sizeof *carried);
+    at0 = cg_for_begin(g, &f, at0, a->end, step, false, n + h->nkeys + h->nvalues, looped);
+    memcpy(st, looped, (size_t)n * sizeof *looped);
     val product[ROWS], next = cg_add(g, at0, step);
     for (int tile = 0; tile < TILES; tile++)
         multiply_keys(g, h, keys + (ptrdiff_t)tile * h->depth / KEYS, product + 2 * tile);
     load_if_any(g, h, load_keys, h->nkeys, next, keys);
-    absorb(g, h, at0, product, values, st);
+    add_positions(g, h, at0, product, values, st);
     load_if_any(g, h, load_values, h->nvalues, next, values);
-    memcpy(carried, st, (size_t)n * sizeof *carried);
-    cg_for_end(g, &f, carried);
-    memcpy(st, carried, (size_t)n * sizeof *carried);
+    memcpy(looped, st, (size_t)n * sizeof *looped);
+    cg_for_end(g, &f, looped);
+    memcpy(st, looped, (size_t)n * sizeof *looped);
 }
 
-/* ---- what the wave leaves ---- */
+/* ---- the wave's state, stored ---- */
 
 static val plus(cg *g, val a, val b) {
     return cg_fadd(g, a, b);
 }
 
 /* Two elements next to each other of each of this lane's two heads, for each sum. */
-static void leave_sums(cg *g, const struct heads *h, const struct state *st) {
+static void store_sums(cg *g, const struct heads *h, const struct state *st) {
     const cg_attend *a = h->a;
     for (int i = 0; i < 2; i++) {
         val column = cg_addi(g, cg_muli(g, h->quad, 2), i);
@@ -313,7 +312,7 @@ static void leave_sums(cg *g, const struct heads *h, const struct state *st) {
                             (int64_t)j / WORDS * VALUES + (int64_t)j % WORDS * 2);
             for (int k = 0; k < 2; k++)
                 LLVMBuildStore(g->b, st->out[j][2 * k + i],
-                               cg_attend_left(g, a, g->wave, head, cg_addi(g, d, k)));
+                               cg_attend_state(g, a, g->wave, head, cg_addi(g, d, k)));
         }
         cg_if_end(g, &own);
     }
@@ -327,12 +326,12 @@ void cg_attend_columns(cg *g, cg_attend *a) {
             st.out[j][i] = cg_f32(g, 0);
     scan(g, &h, &st);
     st.sum = of_quad(g, st.sum, plus);
-    leave_sums(g, &h, &st);
+    store_sums(g, &h, &st);
     cg_if own;
     val first = cg_icmp(g, LLVMIntEQ, h.quad, cg_i32(g, 0));
     val is = cg_icmp(g, LLVMIntSLT, h.column, cg_i32(g, a->heads));
     cg_if_begin(g, &own, LLVMBuildAnd(g->b, first, is, ""));
-    LLVMBuildStore(g->b, st.top, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth)));
-    LLVMBuildStore(g->b, st.sum, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth + 1)));
+    LLVMBuildStore(g->b, st.top, cg_attend_state(g, a, g->wave, h.head, cg_i32(g, h.depth)));
+    LLVMBuildStore(g->b, st.sum, cg_attend_state(g, a, g->wave, h.head, cg_i32(g, h.depth + 1)));
     cg_if_end(g, &own);
 }

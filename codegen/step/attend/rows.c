@@ -2,7 +2,7 @@
  *
  * A wave has sixteen rows of one head, or, where there are more waves, part of the positions of
  * such. Rows one after another whose keys and values are the same are a run; one run after another,
- * the workgroup brings keys and values of ET_ATTEND_BLOCK positions at a time to LDS, those of the
+ * the workgroup copies keys and values of ET_ATTEND_BLOCK positions at a time to LDS, those of the
  * next block while this one's are multiplied. A lane's scores of two or more blocks of sixteen
  * positions are, side by side, what it needs of an operand for the sums: so values lie in LDS with
  * positions side by side, in that order. */
@@ -65,7 +65,7 @@ static void load_queries(cg *g, cg_rows *r) {
 
 /* ---- a run ---- */
 
-/* The rows from r->run on whose keys are its: the first that is not. */
+/* The end of the run that begins with row r->run: the first row after it with other keys. */
 static val run_end(cg *g, const cg_rows *r) {
     et_expr key[ET_ATTEND_KEYS];
     int n = et_attend_keys(g->x, r->loop.s, ET_ATTEND_KEYS, key);
@@ -102,7 +102,7 @@ static val over_lanes(cg *g, val v, bool most) {
     return cg_uniform(g, v);
 }
 
-/* Positions of rows r->run to r->after - 1: of each of the lane's, and of them all. */
+/* The positions of rows r->run to r->after - 1: of each of the lane's rows, and of all of them. */
 static void positions(cg *g, cg_rows *r) {
     const et_step *s = r->loop.s;
     int mark = cg_scope(g);
@@ -138,8 +138,8 @@ static int state_size(const cg_rows *r) {
     return 2 * r->loop.nrows + r->loop.s->depth / 16;
 }
 
-/* The block from P0 on, asked for into a stage, or to registers. */
-static void bring(cg *g, const cg_rows *r, val p0, val stage, val *out) {
+/* Begins to load the block from P0 on: to a stage, or to registers. */
+static void load_block(cg *g, const cg_rows *r, val p0, val stage, val *out) {
     if (r->loop.warpgroup)
         cg_attend_warpgroup_copy(g, r, p0, stage);
     else
@@ -148,75 +148,74 @@ static void bring(cg *g, const cg_rows *r, val p0, val stage, val *out) {
 
 static void scan(cg *g, const cg_rows *r, val *state) {
     int n = state_size(r);
-    val carried[CG_ROWS_STATE + 2 * ET_ATTEND_ITEMS + 1], next[2 * ET_ATTEND_ITEMS];
-    memcpy(carried, state, (size_t)n * sizeof *state);
-    bring(g, r, r->first, cg_i32(g, 0), next);
+    val looped[CG_ROWS_STATE + 2 * ET_ATTEND_ITEMS + 1], next[2 * ET_ATTEND_ITEMS];
+    memcpy(looped, state, (size_t)n * sizeof *state);
+    load_block(g, r, r->first, cg_i32(g, 0), next);
     if (!r->loop.warpgroup) cg_rows_store_block(g, r, cg_i32(g, 0), next);
-    carried[n] = cg_i32(g, 0);
+    looped[n] = cg_i32(g, 0);
     cg_for f;
     val by = cg_i32(g, ET_ATTEND_BLOCK);
-    val p0 = cg_for_begin(g, &f, r->first, r->end, by, false, n + 1, carried);
-    val stage = carried[n], other = LLVMBuildXor(g->b, stage, cg_i32(g, 1), "");
+    val p0 = cg_for_begin(g, &f, r->first, r->end, by, false, n + 1, looped);
+    val stage = looped[n], other = LLVMBuildXor(g->b, stage, cg_i32(g, 1), "");
     if (r->loop.warpgroup) cg_attend_warpgroup_copied(g);
     cg_barrier(g); /* the block is there, and the one before it has been multiplied */
     int mark = cg_scope(g);
-    bring(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), other, next);
-    cg_rows_multiply(g, r, stage, p0, carried);
+    load_block(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), other, next);
+    cg_rows_multiply(g, r, stage, p0, looped);
     if (r->loop.warpgroup)
-        cg_attend_warpgroup_over(g, r, carried + 2 * r->loop.nrows);
+        cg_attend_warpgroup_over(g, r, looped + 2 * r->loop.nrows);
     else
         cg_rows_store_block(g, r, other, next);
     cg_scope_end(g, mark);
-    carried[n] = other;
-    cg_for_end(g, &f, carried);
-    memcpy(state, carried, (size_t)n * sizeof *state);
+    looped[n] = other;
+    cg_for_end(g, &f, looped);
+    memcpy(state, looped, (size_t)n * sizeof *state);
 }
 
-/* The lane's numbers of the state, one after the other, into or out of the wave's part of scratch.
- */
-static val number_ptr(cg *g, const cg_rows *r, val wave, int i) {
+/* Where number I of the lane's state is in WAVE's part of scratch. */
+static val state_ptr(cg *g, const cg_rows *r, val wave, int i) {
     int all = 2 * r->loop.nrows + r->loop.s->depth / 16 * r->loop.results;
     val at = cg_muli(g, cg_add(g, cg_muli(g, wave, (int64_t)all * g->t->wave), g->lane), 4);
     return cg_gepi(g, cg_rows_scratch(g, r, at), (int64_t)i * g->t->wave * 4);
 }
 
-static void leave(cg *g, const cg_rows *r, const val *state) {
+static void store_state(cg *g, const cg_rows *r, const val *state) {
     for (int i = 0; i < 2 * r->loop.nrows; i++)
-        LLVMBuildStore(g->b, state[i], number_ptr(g, r, g->wave, i));
+        LLVMBuildStore(g->b, state[i], state_ptr(g, r, g->wave, i));
     for (int d = 0; d < r->loop.s->depth / 16; d++)
         for (int v = 0; v < r->loop.results; v++)
             LLVMBuildStore(g->b, cg_extract(g, state[2 * r->loop.nrows + d], v),
-                           number_ptr(g, r, g->wave, 2 * r->loop.nrows + d * r->loop.results + v));
+                           state_ptr(g, r, g->wave, 2 * r->loop.nrows + d * r->loop.results + v));
 }
 
-static val left_by(cg *g, const cg_rows *r, val wave, int i) {
-    return LLVMBuildLoad2(g->b, g->f32, number_ptr(g, r, wave, i), "");
+static val state_of(cg *g, const cg_rows *r, val wave, int i) {
+    return LLVMBuildLoad2(g->b, g->f32, state_ptr(g, r, wave, i), "");
 }
 
-/* What the wave W of those that share the rows has left joins the state. */
+/* Merges the state that wave number W of those that share the rows has stored. */
 static void join(cg *g, const cg_rows *r, int w, val *state) {
     val wave = cg_addi(g, g->wave, (int64_t)w * r->loop.partner), mine[ET_ATTEND_LANE_ROWS],
         theirs[ET_ATTEND_LANE_ROWS];
     for (int j = 0; j < r->loop.nrows; j++) {
-        val top = left_by(g, r, wave, j), most = cg_fmax(g, state[j], top);
+        val top = state_of(g, r, wave, j), most = cg_fmax(g, state[j], top);
         mine[j] = cg_rows_power(g, r, state[j], most);
         theirs[j] = cg_rows_power(g, r, top, most);
         state[j] = most;
-        val sum = cg_fmul(g, left_by(g, r, wave, r->loop.nrows + j), theirs[j]);
+        val sum = cg_fmul(g, state_of(g, r, wave, r->loop.nrows + j), theirs[j]);
         state[r->loop.nrows + j] = cg_fma(g, state[r->loop.nrows + j], mine[j], sum);
     }
     for (int d = 0; d < r->loop.s->depth / 16; d++) {
         val *o = &state[2 * r->loop.nrows + d];
         *o = cg_rows_scaled(g, r, *o, mine);
         for (int v = 0; v < r->loop.results; v++) {
-            val x = left_by(g, r, wave, 2 * r->loop.nrows + d * r->loop.results + v);
+            val x = state_of(g, r, wave, 2 * r->loop.nrows + d * r->loop.results + v);
             x = cg_fma(g, x, theirs[cg_rows_row(r, v)], cg_extract(g, *o, v));
             *o = LLVMBuildInsertElement(g->b, *o, x, cg_i32(g, v), "");
         }
     }
 }
 
-/* The term that is no position's, and what all is to be multiplied by. */
+/* Adds the extra term of the sum, and divides by the sum. */
 static void finish(cg *g, const cg_rows *r, val *state) {
     val by[ET_ATTEND_LANE_ROWS];
     for (int j = 0; j < r->loop.nrows; j++) {
@@ -268,7 +267,7 @@ static void write_sum(cg *g, const cg_rows *r, int j, val sum, val to) {
     }
 }
 
-/* Rows of the run. */
+/* Stores the results of the run's rows. */
 static void write(cg *g, const cg_rows *r, const val *state) {
     for (int j = 0; j < r->loop.nrows; j++) {
         cg_if in;
@@ -296,7 +295,7 @@ static void one_run(cg *g, cg_rows *r) {
     if (r->loop.warpgroup) cg_attend_warpgroup_copied(g); /* where there are no positions */
     cg_barrier(g);                                        /* all blocks have been multiplied */
     if (r->loop.plan.waves > 1) {
-        leave(g, r, state);
+        store_state(g, r, state);
         cg_barrier(g);
     }
     cg_if writes;
@@ -336,8 +335,8 @@ void cg_attend_rows_early(cg *g, const et_attend_loop *loop) {
     g->rows = r;
 }
 
-/* The values at OF as they are when the loop begins, and in each turn of it. */
-static void carry(cg *g, val **of, int n, block before) {
+/* Makes the values at OF phis of a loop that is entered from BEFORE. */
+static void make_phis(cg *g, val **of, int n, block before) {
     for (int i = 0; i < n; i++) {
         val was = *of[i];
         *of[i] = LLVMBuildPhi(g->b, LLVMTypeOf(was), "");
@@ -357,7 +356,7 @@ void cg_attend_rows(cg *g, const et_attend_loop *loop) {
     cg_br(g, head);
     cg_at(g, head);
     val run = r->run = LLVMBuildPhi(g->b, g->i32, "");
-    carry(g, of, n, before);
+    make_phis(g, of, n, before);
     for (int i = 0; i < n; i++)
         phi[i] = *of[i];
     int mark = cg_scope(g);

@@ -1,6 +1,6 @@
 /* ATTEND steps of several rows with warpgroup MMA (et_warpgroup_family): sixty-four rows
- * of queries, of one head or several, in registers, by keys and values of a block in LDS, which all
- * waves then read once and not each for itself.
+ * of queries, of one head or several, in registers, by keys and values of a block in LDS, which are
+ * read once for all waves.
  *
  * Keys and values lie there alike, as they are in memory: those of 32 elements of all positions,
  * then of the next 32. Scores are, as they are dealt to lanes, what the products with values take
@@ -18,7 +18,7 @@ enum {
 };
 enum { PART = ET_ATTEND_BLOCK * ROW, MOST_SUMS = CG_ROWS_DEPTH16 * EIGHT };
 
-/* Two elements from number 2 * PAIR on, a word. */
+/* Elements 2 * PAIR and the next of a query, a word. */
 static val load_pair(cg *g, const cg_rows *r, val pair) {
     val v[2];
     int mark = cg_scope(g), u = cg_fresh_var(g, "u", r->loop.s->depth / 2);
@@ -44,9 +44,9 @@ void cg_attend_warpgroup_queries(cg *g, cg_rows *r) {
     }
 }
 
-/* ---- keys and values in flight ---- */
+/* ---- keys and values, copied to LDS ---- */
 
-/* Which piece of a row, and position of the block, a work-item's load number I is, and where. */
+/* A work-item's copy number I: of which position and piece of its row, and where it goes. */
 struct item {
     val position, piece, to;
 };
