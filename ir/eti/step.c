@@ -268,7 +268,7 @@ static void plan(eti_parser *p, et_product_plan *w) {
     w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);
     w->rows_depth = (int)eti_need_int(p, 1, 64, "chunks of rows at once");
     w->weights = (et_weights_from)plan_word(p, "weights", ET_PLAN_WORD_WEIGHTS);
-    w->depth = (int)eti_need_int(p, 1, 2, "chunks of weights in registers");
+    w->depth = (int)eti_need_int(p, 1, 4, "chunks of weights in registers");
     w->decode = (et_decode_as)plan_word(p, "decode", ET_PLAN_WORD_DECODE);
     eti_need_word(p, "chunk");
     w->chunk = (int)eti_need_int(p, 1, 1 << 20, "the k of a chunk");

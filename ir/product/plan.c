@@ -98,9 +98,14 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
         return no(out_why, "a row's k cannot be dealt to so many rows");
     c->row_packed = w->row_packed;
     if (c->f16 && c->row_packed) c->sets = c->row_packed;
-    if (w->depth == ET_DEEP && !c->deep && !et_mainloop_may_deepen(g, c))
+    int most = et_pipeline_most_held(g, c);
+    c->held = most ? w->depth : 0;
+    if (c->stages && (w->depth > (most ? most : 1) || w->depth & (w->depth - 1)))
+        return no(out_why, "registers have no room for so many chunks of a pipeline");
+    if (!c->stages &&
+        (w->depth > ET_DEEP || (w->depth == ET_DEEP && !c->deep && !et_mainloop_may_deepen(g, c))))
         return no(out_why, "registers have no room for two chunks of b");
-    c->deep = w->depth == ET_DEEP;
+    c->deep = !c->stages && w->depth == ET_DEEP;
     if (w->sets != c->sets) return no(out_why, "sums cannot take turns so");
     return true;
 }

@@ -123,6 +123,7 @@ typedef struct et_mainloop {
     bool maybe_packed;    /* b may be, as it turns out: sums are where those would be */
     bool zeros;           /* chunks whose weights are zero are left out */
     bool deep;            /* two chunks of b in registers */
+    int held; /* chunks of a pipeline's operands in registers, through which all pass; or 0 */
 } et_mainloop;
 
 /* ---- mainloop.c ---- */
@@ -203,6 +204,9 @@ typedef struct {
 } et_guess;
 /* What says which weights the first are; false where that cannot be guessed. */
 bool et_early_guess(const et_product_cx *, const et_mainloop *, et_guess *out);
+/* Most chunks of both operands in registers, a power of two, where all pass through these on their
+ * way to a stage; 0: not all do, or nobody knows how many chunks there are. */
+int et_pipeline_most_held(const et_product_cx *, const et_mainloop *);
 /* Chunks in flight while one is multiplied. */
 int et_pipeline_ahead(const et_mainloop *);
 /* The most that the first product of a tile of GRID may ask for before the waits, with a pipeline

@@ -65,6 +65,20 @@ bool et_rows_chunks_have(const et_product_cx *g, const et_mainloop *c) {
     return c->warpgroup && !et_expr_loads(g->x, c->s->mlive);
 }
 
+int et_pipeline_most_held(const et_product_cx *g, const et_mainloop *c) {
+    enum { MOST = 4 };
+    int wide = et_pipeline_row_bytes(c), wg = g->p->workgroup, items = 0, n = MOST;
+    if (!c->stages || g->t->copies || c->chunks < 0 || c->warpgroup) return 0;
+    for (int i = -1; i < c->s->nacc; i++) {
+        int pieces = (i < 0 ? c->s->tm : c->s->tn) * (wide / PIECE);
+        if (!et_access_direct(g->p, g->f, c->s, i < 0 ? c->s->a : c->s->b[i], c->piece)) return 0;
+        items += (pieces + wg - 1) / wg * (c->kc * c->size / wide);
+    }
+    while (n > 1 && (n * items > g->t->loads || n > c->chunks))
+        n /= 2;
+    return n;
+}
+
 /* ---- one row ----
  *
  * Products of few rows have room for eight. Were there one, lanes of all eight would load the same

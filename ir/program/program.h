@@ -175,7 +175,8 @@ typedef struct {
     et_rows_from rows;
     int rows_depth; /* chunks of a that are there or in flight at once */
     et_weights_from weights;
-    int depth; /* chunks of b in registers: 1, or 2 that take turns */
+    int depth; /* chunks of b in registers: 1, or 2 that take turns; of a pipeline's operands that
+                  all pass through registers, up to 4 */
     et_decode_as decode;
     bool maybe_packed; /* b may turn out to be 2:4, and there is a second plan for it */
     int chunk;         /* k's */

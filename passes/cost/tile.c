@@ -3,6 +3,7 @@
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 #include "passes/cost/cost.h"
+#include "passes/cost/use.h"
 
 enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, tanh, ... */
@@ -219,65 +220,50 @@ double et_ring_rows(const et_step *s, int group_waves) {
     return waves / group_waves * together;
 }
 
-/* Chunks of a ring that are in flight while one is multiplied, as codegen has them: those of the
- * ring, or as many as registers are loaded with. */
-static int ahead(const struct tile *t, const et_step *s) {
-    double chunk =
-        (double)(s->tm + s->nacc * s->tn) * et_step_chunk(t->f, s) * et_dtype_bytes(s->operand);
-    int n = 4;
-    if (t->m->local_copies) return et_step_stages(t->f, s) - 1;
-    while (n > 1 && n * chunk > t->m->load_kb * 1024)
-        n /= 2;
-    return n;
-}
-
-/* How often all waves of a tile wait for rows of K that they stage together. Where weights come
- * ahead of tasks this shows, and a wave may have rows of its own instead. */
+/* How often all waves of a tile wait for rows of K that they stage together: a buffer's at a time.
+ * Where weights come ahead of tasks this shows, and a wave may have rows of its own instead. */
 static double rows_waited_for(const struct tile *t, const et_step *s, const et_step_elements *e,
-                              double m, double k) {
-    double pieces = (double)(((int64_t)m + 15) / 16), chunk = et_step_chunk(t->f, s),
-           fills = k / chunk, n = 0;
-    bool ahead = t->m->stream_kb > 0, own = ahead && s->wn == 1;
-    if (ahead && m > TOGETHER && e->a.ops > 0) n += pieces * fills; /* they are computed */
-    if (!own && pieces > 1) n += (pieces - 1) * (double)(int64_t)((k + chunk - 1) / chunk);
+                              const et_product_use *by, double m, double k) {
+    double pieces = (double)(((int64_t)m + 15) / 16), n = 0;
+    int held = et_step_declared_k(t->f, s);
+    if (t->m->stream_kb && m > TOGETHER && e->a.ops > 0) n += pieces * (k / held); /* computed */
+    if (by->rows == ET_ROWS_STAGED && pieces > 1)
+        n += (pieces - 1) * (double)(int64_t)((k + held - 1) / held);
     return n;
 }
 
-/* Operations of a vector unit for an element of b, by which M rows are multiplied. */
-static double b_ops(const struct tile *t, const et_step *s, const et_element_cost *b, double m) {
-    double bare = b->bare_bits == 8 ? t->m->bare8_ops : b->bare_bits == 4 ? t->m->bare4_ops : 0;
-    if (bare > 0) return bare;
-    if (b->plain && m <= 1 && t->m->code8_one_ops > 0) return t->m->code8_one_ops;
-    double code = b->code_bits == 8 ? t->m->code8_ops : b->code_bits == 4 ? t->m->code4_ops : 0;
-    if (code > 0) return code;
-    return s->stage_b >= 0 || b->ops > 0 ? b->ops + 1 : 0;
-}
-
-/* Is b computed in registers of weights that no stream brings, since no chunks of it are whole? A
- * chunk is loaded while the one before it is multiplied, and no more. */
-static bool loads_by_chunk(const struct tile *t, const et_step *s, double k) {
-    enum { UNIT = 32 }; /* k's of a wave at a time */
-    if (!t->m->stream_kb || s->stage_b < 0 || et_step_stages(t->f, s)) return false;
-    return (int64_t)k % (UNIT * (int64_t)s->wk) != 0 || !et_stream_is_full(t->p, s) ||
-           et_stream_step(t->p, t->f) < 0;
+/* Operations of a vector unit for an element of b. */
+static double b_ops(const et_machine *m, const et_element_cost *b, et_decode_as decode) {
+    bool eight = b->code_bits ? b->code_bits == 8 : b->bare_bits == 8;
+    double pairs = eight ? m->code8_ops : m->code4_ops, bare = eight ? m->bare8_ops : m->bare4_ops;
+    double one = eight ? m->code8_one_ops : 0, of[] = {[ET_DECODE_PLAIN] = 0,
+                                                       [ET_DECODE_COMPUTED] = 0,
+                                                       [ET_DECODE_PAIRS] = pairs,
+                                                       [ET_DECODE_UNSCALED] = bare > 0 ? bare : one,
+                                                       [ET_DECODE_F16] = one > 0 ? one : bare,
+                                                       [ET_DECODE_FP8] = 0};
+    bool none = decode == ET_DECODE_PLAIN || decode == ET_DECODE_FP8;
+    return of[decode] > 0 || none ? of[decode] : b->ops + 1;
 }
 
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
-    int chunk = et_step_chunk(t->f, s);
-    bool ring = et_step_stages(t->f, s) > 0;
+    et_product_use by = et_product_use_of(t->p, t->f, s, t->m, k);
+    bool ring = by.rows == ET_ROWS_PIPELINE;
     double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
+    double chunks = (k + by.chunk - 1) / by.chunk;
     double rows = ring ? et_ring_rows(s, t->m->group_waves) : m16 * s->wn;
     if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
-    if (ring) t->c.ring += (k + chunk - 1) / chunk / ahead(t, s);
-    if (!ring) t->c.turns += rows_waited_for(t, s, e, m, k);
-    if (loads_by_chunk(t, s, k)) t->c.ring += (k + chunk - 1) / chunk;
+    if (by.in_flight) t->c.ring += chunks / by.in_flight;
+    if (!ring) t->c.turns += rows_waited_for(t, s, e, &by, m, k);
+    if (by.by_chunk) t->c.ring += chunks;
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
+        et_decode_as decode = et_product_decode_of(s, t->m, &e->b[i], m);
         t->c.cache_bytes += n * k * e->b[i].bytes;
-        t->c.vector_flops += n * k * b_ops(t, s, &e->b[i], m);
+        t->c.vector_flops += n * k * b_ops(t->m, &e->b[i], decode);
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
     }

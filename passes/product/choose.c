@@ -121,6 +121,7 @@ static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
 }
 
 static void spread(const et_product_cx *g, et_mainloop *c) {
+    c->held = et_pipeline_most_held(g, c);
     c->row_packed = et_rows_most_packed(g, c);
     if (c->f16 && c->row_packed) c->sets = c->row_packed;
 }
@@ -142,7 +143,7 @@ static void note(et_mainloop *c) {
                  : c->direct ? ET_WEIGHTS_DIRECT
                              : ET_WEIGHTS_STAGED;
     if (c->fp8) w->decode = ET_DECODE_FP8;
-    w->depth = c->deep ? ET_DEEP : 1;
+    w->depth = c->deep ? ET_DEEP : c->held ? c->held : 1;
     w->maybe_packed = c->maybe_packed;
     w->chunk = c->kc;
     w->lane_k = c->lane_k;

@@ -46,22 +46,40 @@ static bool reads_mutable(struct sim *s, et_expr e) {
     return r.reads;
 }
 
-/* Loads of b that codegen issues before the waits: see cg_contract_early. */
+struct search {
+    const et_exprs *x;
+    int tensor;
+    bool found;
+};
+
+static void find_load(void *ctx, et_expr e) {
+    struct search *f = ctx;
+    const et_node_x *n = et_x(f->x, e);
+    f->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == f->tensor;
+}
+
+/* Before there is a plan, such as lie in order, of which no task says where. */
+static bool may_be_early(struct sim *s, const et_step *step) {
+    bool may = !reads_mutable(s, step->nlive) && !reads_mutable(s, step->kextent);
+    for (int i = 0; i < step->nacc && may; i++)
+        may = et_k_contiguous(s->p, step->b[i], step->kvar, step->operand) &&
+              !reads_mutable(s, step->b[i]);
+    return may;
+}
+
+/* Weights that the first product asks for before the waits. */
 static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
     const et_step *first = g->f->steps;
+    const et_product_plan *w = &step->plan[ET_PLAN_MAIN];
+    struct search find = {.x = s->x, .tensor = tensor};
     while (first < g->f->steps + g->f->nsteps && first->kind != ET_STEP_CONTRACT)
         first++;
     if (step != first || step->kind != ET_STEP_CONTRACT) return false;
     if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return false;
-    bool reads = false;
-    if (reads_mutable(s, step->nlive) || reads_mutable(s, step->kextent)) return false;
-    for (int i = 0; i < step->nacc; i++) {
-        const et_node_x *b = et_x(s->x, step->b[i]);
-        if (!et_k_contiguous(s->p, step->b[i], step->kvar, step->operand)) return false;
-        if (reads_mutable(s, step->b[i])) return false;
-        reads |= b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR && b->i == tensor;
-    }
-    return reads;
+    for (int i = 0; i < step->nacc; i++)
+        et_walk(s->x, step->b[i], find_load, &find);
+    bool asks = w->early == ET_EARLY_PIPELINE ? w->early_chunks > 0 : w->early != ET_EARLY_NONE;
+    return find.found && (w->made ? asks : may_be_early(s, step));
 }
 
 static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,

@@ -72,22 +72,12 @@ static void turn(cg *g, et_chunks *r, val *acc) {
 
 enum { STAGES = 2, MOST_SETS = 4 };
 
-/* Where all operands are tensors that pass through registers, so many chunks are in flight at
- * once as the target has loads for, each in a set of registers. 0: they are not, or nobody knows
- * how many chunks there are. */
+/* As many as the plan says, where all operands are tensors that pass through registers. */
 static int sets(cg *g, et_chunks *r) {
-    int items = 0, n = MOST_SETS;
-    for (int i = 0; i < r->nsides; i++) {
-        if (!r->side[i].plain || r->side[i].async) return 0;
-        items += r->side[i].n * r->parts;
-    }
-    while (n > 1 && (n * items > g->t->loads || n > r->c->p.chunks))
-        n /= 2;
-    if (!g->family->load_if || r->c->p.chunks < 0 || r->c->p.warpgroup) return 0;
-    for (int i = 0; i < r->nsides; i++)
+    for (int i = 0; i < r->nsides && r->c->p.held; i++)
         for (int j = 0; j < r->side[i].n; j++)
             r->side[i].from[j].base = cg_uniform(g, r->side[i].from[j].base);
-    return n;
+    return r->c->p.held;
 }
 
 /* CHUNK into a set of registers; their number. */

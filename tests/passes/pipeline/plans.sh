@@ -54,7 +54,7 @@ for etg in plain.etg row.etg quantised.etg; do
         for n in 1 2 4; do try "$etg" "s/rows [a-z]* [0-9]*/rows $rows $n/"; done
     done
     for weights in direct stream staged pipeline; do
-        for n in 1 2; do try "$etg" "s/weights [a-z]* [0-9]*/weights $weights $n/"; done
+        for n in 1 2 3 4; do try "$etg" "s/weights [a-z]* [0-9]*/weights $weights $n/"; done
     done
     for decode in plain computed pairs unscaled f16 fp8; do try "$etg" "s/decode [a-z0-9]*/decode $decode/"; done
     for n in 1 32 64 128 256 512 1024 1048576; do try "$etg" "s/chunk [0-9]*/chunk $n/"; done
@@ -109,6 +109,22 @@ refuse() { # TEXT.eti MESSAGE
 }
 sed 's/ over k < 512/& by 512/' plain.eti > twice.eti
 refuse twice.eti "the k of a chunk is the plan's: leave 'by' out"
+# Chunks that a pipeline holds in registers: as many as the plan says, and no more than there is room for.
+cat > pipeline.etg << 'END'
+model pipeline
+input x : bf16[2048, 2048]
+weight u : bf16[2048, 2048]
+output y : f32[2048, 2048] = x @ u.T
+END
+"$bin/etcc" pipeline.etg --target=gfx942 --to scheduled -o pipeline.eti
+grep -q 'weights pipeline 2 ' pipeline.eti || die "pipeline.eti: $(grep 'plan rows' pipeline.eti)"
+for n in 3 4; do
+    sed "s/weights pipeline 2/weights pipeline $n/" pipeline.eti > more.eti
+    refuse more.eti 'registers have no room for so many chunks of a pipeline'
+done
+sed 's/weights pipeline 2/weights pipeline 1/' pipeline.eti > one.eti
+"$bin/etcc" one.eti --target=gfx942 -o one.hsaco && "$bin/etcc" pipeline.eti --target=gfx942 -o two.hsaco
+! cmp -s one.hsaco two.hsaco || die 'the kernel has other chunks in registers than its plan says'
 # Less of k than a matrix instruction takes.
 cat > narrow.eti << 'END'
 eti 1 tiled
