@@ -1,30 +1,16 @@
 /* REDUCE steps. A row is shared by a power of two of lanes, or, where there are no more than half
  * as many rows as waves, by several waves: by all, where only some of the rows may exist and each
  * is long. The order of every sum follows from the step alone. */
-#include "codegen/step/step.h"
+#include "codegen/step/reduce.h"
 #include "ir/base/diag.h"
 #include <limits.h>
 #include <math.h>
-
-struct reduce {
-    const et_step *s;
-    bool real;
-    et_expr value;  /* an integer as an element keeps it */
-    int64_t extent; /* of rvar, -1 when only known at run time */
-    int n;          /* consecutive elements of a lane at a time */
-    int lanes;      /* sharing one row: at most a wave, or several waves */
-};
-
-/* A running result: the value, and for ARGMAX its index. */
-struct best {
-    val v, at;
-};
 
 static bool indexed(const struct reduce *r) {
     return r->s->red == ET_RED_ARGMAX;
 }
 
-static struct best identity(cg *g, const struct reduce *r) {
+struct best cg_best_none(cg *g, const struct reduce *r) {
     struct best b = {NULL, indexed(r) ? cg_i32(g, INT_MAX) : NULL};
     switch (r->s->red) {
     case ET_RED_SUM:
@@ -39,7 +25,7 @@ static struct best identity(cg *g, const struct reduce *r) {
     return b;
 }
 
-static struct best combine(cg *g, const struct reduce *r, struct best a, struct best b) {
+struct best cg_best_of(cg *g, const struct reduce *r, struct best a, struct best b) {
     LLVMTypeRef t = LLVMTypeOf(a.v);
     switch (r->s->red) {
     case ET_RED_SUM:
@@ -141,7 +127,7 @@ static bool rows_adjacent(cg *g, const et_step *s, const int64_t *extent) {
 }
 
 static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *extent) {
-    struct reduce r = {.s = s, .n = 1};
+    struct reduce r = {.s = s, .n = 1, .wide = 1};
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
     r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
@@ -161,6 +147,7 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *
     }
     while (r.n > 1 && r.extent / r.n * 2 <= r.lanes)
         r.n /= 2;
+    if (!apart) r.wide = cg_reduce_wide_of(g, &r, rows, extent);
     return r;
 }
 
@@ -208,8 +195,8 @@ static struct best accumulate(cg *g, const struct reduce *r, struct best acc, va
                 (struct best){v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->n), j) : NULL};
         for (int step = 1; step < r->n; step *= 2)
             for (int j = 0; j + step < r->n; j += 2 * step)
-                part[j] = combine(g, r, part[j], part[j + step]);
-        acc = combine(g, r, acc, part[0]);
+                part[j] = cg_best_of(g, r, part[j], part[j + step]);
+        acc = cg_best_of(g, r, acc, part[0]);
     }
     return acc;
 }
@@ -247,7 +234,7 @@ static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
 
 /* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
 static struct best lane_part(cg *g, const struct reduce *r, val sub) {
-    struct best acc = identity(g, r);
+    struct best acc = cg_best_none(g, r);
     bool constant = r->extent >= 0;
     int looped = indexed(r) ? 2 : 1, many = at_once(r) * r->lanes;
     int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
@@ -300,7 +287,7 @@ static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int
             o[i].at = indexed(r) ? cg_shuffle_xor(g, b[i].at, m) : NULL;
         }
         for (int i = 0; i < n; i++)
-            b[i] = combine(g, r, b[i], o[i]);
+            b[i] = cg_best_of(g, r, b[i], o[i]);
     }
 }
 
@@ -460,7 +447,7 @@ static struct best combine_waves(cg *g, const struct reduce *r, val first, int n
         val at = cg_gepi(g, parts, 8 * w);
         struct best o = {LLVMBuildLoad2(g->b, t, at, ""), NULL};
         if (indexed(r)) o.at = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4), "");
-        b = w ? combine(g, r, b, o) : o;
+        b = w ? cg_best_of(g, r, b, o) : o;
     }
     return b;
 }
@@ -559,7 +546,7 @@ static void combine_row(cg *g, const struct reduce *r, int row) {
         struct best o = {
             LLVMBuildLoad2(g->b, r->real ? g->f32 : g->i32, part_ptr(g, row, cg_i32(g, w)), ""),
             NULL};
-        b = w ? combine(g, r, b, o) : o;
+        b = w ? cg_best_of(g, r, b, o) : o;
     }
     store_result(g, r, b);
     cg_if_end(g, &mine);
@@ -595,6 +582,8 @@ void cg_step_reduce(cg *g, const et_step *s) {
         reduce_by_all(g, &r, (int)rows);
     else if (beside(g, rows) < waves(g))
         reduce_by_several(g, &r, rows, extent);
+    else if (r.wide > 1)
+        cg_reduce_wide(g, &r, rows, extent);
     else
         reduce_in_waves(g, &r, rows, extent);
 }

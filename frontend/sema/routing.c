@@ -161,7 +161,7 @@ static int64_t usual_pad(int64_t rows, int64_t groups, int64_t most) {
 /* Counting per block costs rows / block per group, searching a block its length per row. */
 static int64_t usual_block(int64_t rows) {
     int64_t block = MIN_BLOCK;
-    while (block < MAX_BLOCK && block * block < 8 * rows)
+    while (block < MAX_BLOCK && block * block < 2 * rows)
         block *= 2;
     return block;
 }

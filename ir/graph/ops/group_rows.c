@@ -48,7 +48,9 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     const et_shape *c = et_arg_shape(lo->g, n, 1);
     et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
     et_expr place = et_add(p, et_mul(p, index[0], et_int(p, attr(n, "pad"))), index[1]);
-    et_expr group = count_below(lo, n, 0, c->dim[1], 2, NULL, place);
+    /* All of a block are of one. */
+    et_expr first = et_mul(p, index[0], et_int(p, attr(n, "pad")));
+    et_expr group = count_below(lo, n, 0, c->dim[1], 2, NULL, first);
     /* Counts and beginnings are of rows that exist: 32 bits hold what is made of them. */
     et_expr nth = et_sub(p, place, et_arg_at(lo, n, 2, &group));
     nth = et_op1(p, ET_X_TO_I32, nth);
