@@ -148,5 +148,6 @@ int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain, in
     et_dtype t = code_of(p, &s);
     *out_plain = of.run == 64 && !s.n && !s.more && t == ET_E4M3;
     if (of.run >= 32) *out_bare = et_dtype_bits(t);
-    return s.exact && (t == ET_E4M3 || t == ET_I4 || t == ET_U4) ? et_dtype_bits(t) : 0;
+    return s.exact && (t == ET_E4M3 || t == ET_E2M1 || t == ET_I4 || t == ET_U4) ? et_dtype_bits(t)
+                                                                                 : 0;
 }

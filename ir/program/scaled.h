@@ -22,9 +22,9 @@ typedef bool et_same_fn(const void *ctx, et_expr);
 bool et_scaled_codes(const et_program *, et_expr e, et_same_fn *is_same, const void *ctx,
                      et_scaled *out);
 
-/* Bits of a value where E is such an element of e4m3, i4 or u4 for runs of 16 k, and exact; else 0.
- * *OUT_PLAIN: it is of e4m3 for runs of 64, exact or not, with nothing added. *OUT_BARE: bits of a
- * value of any type for runs of 32, exact or not; else 0. */
+/* Bits of a value where E is such an element of e4m3, e2m1, i4 or u4 for runs of 16 k, and exact;
+ * else 0. *OUT_PLAIN: it is of e4m3 for runs of 64, exact or not, with nothing added. *OUT_BARE:
+ * bits of a value of any type for runs of 32, exact or not; else 0. */
 int et_scaled_bits(const et_program *, et_expr e, int kvar, bool *out_plain, int *out_bare);
 
 #endif

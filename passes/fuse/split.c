@@ -14,7 +14,8 @@
 enum {
     MOST_PARTS = 8,
     LEAST_K = 512, /* of a part */
-    STEP_K = 16,   /* whose multiples parts have where k is no multiple of the least */
+    STEP_K = 64,   /* whose multiples parts have where k is no multiple of the least, */
+    SMALL_K = 16,  /* or none of that */
     FEW_ROWS = 64, /* so many are in a tile, all of them */
     LEAST_COLUMNS = 16,
     FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
@@ -85,8 +86,9 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
     /* Where weights stream (passes/cost/tile.c has the same). */
     s.by_chunk = m->stream_kb && p->operand == ET_F32 && s.bytes < 4;
     et_sample_symbols(x, syms);
-    int64_t grain = k % LEAST_K ? STEP_K : LEAST_K;
-    for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts *= 2) {
+    bool odd = k % LEAST_K;
+    int64_t grain = !odd ? LEAST_K : k % STEP_K ? SMALL_K : STEP_K;
+    for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts += odd ? 1 : parts) {
         double sum = 0;
         for (int i = 0; i < ET_SAMPLES; i++) {
             s.rows = (double)et_eval(x, et_var_extent(x, p->m), syms[i], NULL);

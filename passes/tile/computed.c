@@ -4,9 +4,10 @@
 #include "passes/tile/tiler.h"
 
 int et_tile_computed(const et_program *p, const et_machine *m, const et_step *s) {
-    int unit = m->k_bytes / et_dtype_bytes(s->operand), most = 0;
+    int bytes = et_dtype_bytes(s->operand), unit = m->k_bytes / bytes, most = 0;
+    int run = bytes == 4 ? 4 : unit < 32 ? 16 : 8; /* of a lane */
     for (int i = 0; i < s->nacc; i++) {
-        int n = et_k_computed(p, s->b[i], s->kvar, unit < 32 ? 16 : 8, unit * m->waves);
+        int n = et_k_computed(p, s->b[i], s->kvar, run, unit * s->wk);
         if (!n) return 0;
         most = n > most ? n : most;
     }

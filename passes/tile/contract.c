@@ -107,15 +107,21 @@ static bool turns(const et_contract_tiler *c, const et_step *s) {
            et_bounds(c->t.x, s->mlive, &lo, &rows) && rows > 4;
 }
 
-static void lay_out(et_contract_tiler *c, et_step *s) {
-    et_program *p = c->t.p;
-    et_func *f = &c->t.f;
-    int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
-    bool own = c->plain && et_tile_own_rows(&c->t, s);
+/* As many waves along n as have whole columns; OWN: one, with all of them. */
+static void deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
+    int waves = c->t.opt->machine->waves;
     s->wn = own ? 1 : waves;
     while (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
+}
+
+static void lay_out(et_contract_tiler *c, et_step *s) {
+    et_program *p = c->t.p;
+    et_func *f = &c->t.f;
+    int bytes = et_dtype_bytes(s->operand);
+    bool own = c->plain && et_tile_own_rows(&c->t, s);
+    deal_waves(c, s, own);
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
     int at = f->lds_bytes;
     for (int a = 0; a < s->nacc; a++)
@@ -262,6 +268,7 @@ static bool contract_step(et_contract_tiler *c) {
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     if (c->narrow && !c->plain) return true;
+    deal_waves(c, &s, false);
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out_beside(c, &s);

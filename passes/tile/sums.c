@@ -17,7 +17,8 @@ enum {
     MOST_OF_MANY =
         2, /* and of more, of which each part is as much to write and read as the rows; */
     MOST_OF_SLOTS = 4, /* with weights that are there before these are */
-    LEAST_K = 512,     /* of a part */
+    LEAST_K = 512,     /* of a part, */
+    STEP_K = 64,       /* whose multiples parts have where halves of the least do not divide k */
     MOST_TRIED = 32,   /* products */
     LOOP_TRIPS = 16,   /* what is cut is the same for any depth */
 };
@@ -180,9 +181,11 @@ static int parts_of(const et_tiler *t, int group, int64_t k) {
     int best = 1, most = few ? MOST_PARTS : MOST_OF_SLOTS;
     bool slots;
     if (!price(t, group, 1, whole, &tiles, &slots)) return 1;
-    for (int parts = 2; parts <= most && k / parts >= LEAST_K; parts *= 2) {
+    bool odd = k % LEAST_K;
+    int64_t grain = odd ? STEP_K : LEAST_K / 2;
+    for (int parts = 2; parts <= most && k / parts >= LEAST_K; parts += odd ? 1 : parts) {
         double sum = 0;
-        if (k % (parts * LEAST_K / 2) || (few && parts * tiles > t->opt->machine->cus) ||
+        if (k % (parts * grain) || (few && parts * tiles > t->opt->machine->cus) ||
             !price(t, group, parts, us, &now, &slots) || (!few && parts > MOST_OF_MANY && !slots))
             continue;
         for (int i = 0; i < ET_SAMPLES; i++)

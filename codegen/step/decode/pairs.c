@@ -54,6 +54,34 @@ static val twice(const struct pairs *p, et_expr e) {
     return both(p->g, LLVMBuildFPTrunc(p->g->b, v, p->g->bf16, ""));
 }
 
+/* The code of E, which is one load of exponents of 2 whatever it is converted to; else NULL. */
+static val exponent_of(const struct pairs *p, et_expr e) {
+    et_exprs *x = p->g->x;
+    e = same(p, e);
+    while (et_x(x, e)->op == ET_X_TO_BF16 || et_x(x, e)->op == ET_X_TO_F32)
+        e = et_x(x, e)->ops[0];
+    const et_node_x *load = et_x(x, e);
+    if (load->op != ET_X_LOAD || load->i2 != ET_LOAD_TENSOR || dtype_of(p, e) != ET_UE8M0)
+        return NULL;
+    for (int o = 0; o < p->c->p.computed->count[p->i]; o++)
+        if (p->raw[o].n == 1 && et_expr_eq(p->raw[o].node, e)) return p->v[o];
+    return NULL;
+}
+
+/* The scale times 2^N, twice; infinity where that is more than bf16 has. An exponent becomes a bf16
+ * by being moved. */
+static val scale(const struct pairs *p, const et_scaled *s, int n) {
+    enum { MANTISSA = 7, INFINITE = 255, BOTH = 1 << (16 + MANTISSA) | 1 << MANTISSA };
+    cg *g = p->g;
+    val code = s->times.id && n >= 0 ? exponent_of(p, s->times) : NULL;
+    if (!code)
+        return LLVMBuildFMul(g->b, s->times.id ? twice(p, s->times) : power(g, 0), power(g, n), "");
+    val most[] = {LLVMBuildZExt(g->b, code, g->i32, ""), cg_i32(g, INFINITE - n)};
+    code = cg_call(g, "llvm.umin", 1, &g->i32, 2, most);
+    code = cg_addi(g, cg_muli(g, code, BOTH), (int64_t)n * BOTH);
+    return LLVMBuildBitCast(g->b, code, LLVMVectorType(g->bf16, 2), "");
+}
+
 /* V times 2^N, which may be less than bf16 has; V is an integer and the product at least a
  * multiple of the least there is. */
 static val moved(cg *g, val v, int n) {
@@ -79,12 +107,12 @@ static bool is_power(int64_t n) {
  * the scale is exact, and so the sum is rounded once. */
 static val product(const struct pairs *p, const et_scaled *s, int64_t more, int down, val v) {
     cg *g = p->g;
-    val times = s->times.id ? twice(p, s->times) : power(g, 0);
-    val by = LLVMBuildFMul(g->b, times, power(g, down - SMALLER), "");
+    val by = scale(p, s, down - SMALLER);
     if (s->n || (more && !is_power(more)))
         v = LLVMBuildFAdd(g->b, v, increase(p, s, more, down), "");
     if (s->n || !is_power(more)) return LLVMBuildFMul(g->b, v, by, "");
     val add = both(g, LLVMConstReal(g->bf16, ldexp((double)more, -SMALLER)));
+    val times = s->times.id ? twice(p, s->times) : power(g, 0);
     LLVMTypeRef t = LLVMTypeOf(v);
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){v, by, LLVMBuildFMul(g->b, times, add, "")});
 }

@@ -99,7 +99,8 @@ extern const et_pairs_family nvptx_pairs;
 /* What that decodes, where there is arithmetic of vectors of two bf16. */
 #define NVPTX_DECODE                                                                               \
     {                                                                                              \
-        [ET_E4M3] = {.pairs = 1, .f16 = true}, [ET_U4] = {.pairs = 4, .f16 = true}, [ET_I4] = {    \
+        [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true},                           \
+        [ET_U4] = {.pairs = 4, .f16 = true}, [ET_I4] = {                                           \
             .pairs = 4,                                                                            \
             .f16 = true                                                                            \
         }                                                                                          \

@@ -8,7 +8,8 @@
 enum { LOW = 0x000f000f, HIGH = 0x00f000f0, SIGNS = (int)0x88888888, UNIT = 133 };
 
 static int power(et_dtype code, int p) {
-    return code == ET_E4M3 ? 120 : p % 2 ? UNIT - 4 : UNIT;
+    if (code == ET_E4M3 || code == ET_E2M1) return 127 - (code == ET_E4M3 ? 7 : 1);
+    return p % 2 ? UNIT - 4 : UNIT;
 }
 
 /* With their signs turned around signed codes count from -8 on. */
@@ -30,6 +31,15 @@ static val e4m3(cg *g, val word, int p) {
     return two_of(g, w);
 }
 
+/* Values of WORD whose bits are those of MASK, at BIT and 16 above: two copies of each, by one
+ * product, the sign of the one and the rest of the other. */
+static val e2m1(cg *g, val word, int mask, int bit) {
+    enum { REST = 6, SIGN = 12, KEPT = (int)0x81c081c0 };
+    val w = LLVMBuildAnd(g->b, word, cg_i32(g, mask), "");
+    w = cg_muli(g, w, (1 << (SIGN - bit)) + (1 << (REST - bit)));
+    return two_of(g, LLVMBuildAnd(g->b, w, cg_i32(g, KEPT), ""));
+}
+
 static void take(cg *g, et_dtype code, val word, val *out) {
     if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
     for (int p = 0; p < 16 / et_dtype_bits(code); p++) {
@@ -38,6 +48,10 @@ static void take(cg *g, et_dtype code, val word, val *out) {
             continue;
         }
         if (p == 2) word = LLVMBuildLShr(g->b, word, cg_i32(g, 8), "");
+        if (code == ET_E2M1) {
+            out[p] = e2m1(g, word, p % 2 ? HIGH : LOW, p % 2 * 4);
+            continue;
+        }
         out[p] = two_of(g, LLVMBuildAnd(g->b, word, cg_i32(g, p % 2 ? HIGH : LOW), ""));
     }
 }
