@@ -51,8 +51,10 @@ typedef struct {
     int group;  /* k's that share an element */
     int bytes;  /* of a row of a chunk, */
     int piece;  /* that one copy brings so many of */
+    int pitch;  /* bytes of a row in a stage, of whole pieces */
     int copies; /* a lane makes for a chunk */
     int at;     /* in a stage, the first row's */
+    bool wide;  /* no piece may begin where a row does: a row has the pieces around it */
 } et_auxiliary;
 typedef struct {
     et_auxiliary of[ET_MAX_ACC][ET_MOST_AUXILIARY];

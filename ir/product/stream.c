@@ -103,10 +103,18 @@ static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_aux
     int bits = et_dtype_bits(g->p->tensors[et_x(g->x, b->load)->i].shape.dtype), wave = g->t->wave;
     if (c->kc % b->group || c->kc / b->group * bits % 8) return false;
     int bytes = c->kc / b->group * bits / 8, piece = piece_of(bytes);
-    if (!piece || !aligned(g, c, b->load, piece * 8 / bits)) return false;
-    int items = c->s->tn * (bytes / piece);
-    *out = (et_auxiliary){
-        .load = b->load, .group = b->group, .bytes = bytes, .piece = piece, .at = at};
+    bool wide = !piece || !aligned(g, c, b->load, piece * 8 / bits);
+    if (wide && bits < 8) return false;
+    if (wide) piece = PIECE;
+    int pitch = wide ? (bytes + 2 * (PIECE - 1)) / PIECE * PIECE : bytes;
+    int items = c->s->tn * (pitch / piece);
+    *out = (et_auxiliary){.load = b->load,
+                          .group = b->group,
+                          .bytes = bytes,
+                          .piece = piece,
+                          .pitch = pitch,
+                          .at = at,
+                          .wide = wide};
     out->copies = (items + wave - 1) / wave;
     return items % wave == 0 || wave % items == 0;
 }
@@ -121,7 +129,7 @@ const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *g, const et_mainl
         for (int j = 0; j < n; j++) {
             et_auxiliary *side = &sides->of[i][sides->count[i]];
             if (!plan_side(g, c, &b[j], at, side)) continue;
-            int end = at + c->s->tn * side->bytes;
+            int end = at + c->s->tn * side->pitch;
             if (end > g->p->ring.bytes || sides->copies + side->copies > ET_MOST_AUXILIARY_COPIES)
                 continue;
             sides->count[i]++;

@@ -372,12 +372,24 @@ static bool streams(const et_contract_tiler *c) {
            et_cut_rows(c) <= ET_TILE_FEW && et_stream_step(c->t.p, &c->t.f) >= 0;
 }
 
+/* Are its weights, which are computed, kept from the weight stream? They are where the last tile
+ * has fewer columns: then every lane loads what it multiplies itself, scales a byte at a time. */
+static bool misses_stream(const et_contract_tiler *c) {
+    return !c->plain && et_may_stream(c->t.opt) && c->t.opt->machine->dies == 1 &&
+           et_cut_rows(c) <= ET_TILE_FEW &&
+           (!c->computed || et_stream_step(c->t.p, &c->t.f) < 0 ||
+            !et_stream_is_full(c->t.p, product_of(&c->t.f)));
+}
+
 /* In so few rounds that CUs end each of them together? Quantised values keep a CU busy: it does not
- * wait for memory alone. */
+ * wait for memory alone, but where all CUs have waited for the router before. */
 static bool has_few_rounds(const et_contract_tiler *c) {
     enum { FEW_ROUNDS = 4 };
     int64_t lo, tiles;
-    return streams(c) && et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
+    bool routed = et_x(c->t.x, product_of(&c->t.f)->kextent)->op == ET_X_SELECT;
+    bool computed = routed && c->computed > 0 && et_may_stream(c->t.opt) && !misses_stream(c);
+    return (streams(c) || computed) &&
+           et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
            tiles <= FEW_ROUNDS * c->t.opt->machine->cus;
 }
 
@@ -452,6 +464,13 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     share_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
+    bool misses = misses_stream(c);
+    for (int i = 0; i < cuts->n && misses; i++) {
+        if (!build(c, &cuts->v[i], MAX_TM, false)) return false;
+        misses = c->unfit || misses_stream(c);
+        if (!misses) best = &cuts->v[i];
+    }
+    if (misses && !build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference);
     if (has_few_rounds(c) || (streams(c) && may_be_empty(c))) { /* which are compared otherwise */
         c->rounds = true;
@@ -476,7 +495,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
-                (narrow && !c->narrow) || splits_lines(c))
+                (narrow && !c->narrow) || splits_lines(c) || (!misses && misses_stream(c)))
                 continue;
             double cost = built_cost(c, reference);
             if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;

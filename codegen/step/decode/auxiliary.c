@@ -15,14 +15,37 @@ static int dtype_bits(cg *g, et_expr load) {
 /* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
  * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
 
-val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val stage, int row,
-                       val k) {
+/* What is left of E, an offset in bytes, modulo PIECE: parts that are multiples of it are left out.
+ */
+static et_expr residue(et_exprs *x, et_expr e) {
+    et_node_x n = *et_x(x, e);
+    if (et_divides(x, PIECE, e)) return et_int(x, 0);
+    if (n.op != ET_X_ADD) return e;
+    return et_add(x, residue(x, n.ops[0]), residue(x, n.ops[1]));
+}
+
+/* How far behind the first of its pieces row number ROW of the chunk begins. */
+static val behind(cg *g, const et_contract *c, const et_auxiliary *side, val chunk, int row) {
+    et_node_x x = *et_x(g->x, side->load);
+    int mark = cg_scope(g), bytes = dtype_bits(g, side->load) / 8;
+    cg_bind(g, c->p.s->nvar, c->at.row_n[row], true);
+    et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), c->p.s->kvar, et_int(g->x, 0));
+    off = residue(g->x, et_mul(g->x, off, et_int(g->x, bytes)));
+    val first = LLVMBuildZExtOrBitCast(g->b, cg_emit(g, off), g->i32, "");
+    cg_scope_end(g, mark);
+    val at = cg_add(g, first, cg_muli(g, chunk, side->bytes));
+    return LLVMBuildAnd(g->b, at, cg_i32(g, PIECE - 1), "");
+}
+
+val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val chunk, val stage,
+                       int row, val k) {
     et_node_x x = *et_x(g->x, side->load);
     int bits = dtype_bits(g, side->load);
     val group = LLVMBuildLShr(g->b, k, cg_i32(g, __builtin_ctz((unsigned)side->group)), "");
     val byte = bits < 8 ? LLVMBuildUDiv(g->b, group, cg_i32(g, 8 / bits), "")
                         : cg_muli(g, group, bits / 8);
-    val at = cg_add(g, cg_muli(g, c->at.row_n[row], side->bytes), byte);
+    val at = cg_add(g, cg_muli(g, c->at.row_n[row], side->pitch), byte);
+    if (side->wide) at = cg_add(g, at, behind(g, c, side, chunk, row));
     LLVMTypeRef t = bits < 8 ? g->i8 : cg_storage(g, g->p->tensors[x.i].shape.dtype);
     val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, stage, at), side->at), "");
     LLVMSetAlignment(v, bits < 8 ? 1 : (unsigned)bits / 8);
@@ -33,7 +56,7 @@ val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, va
 
 /* Which of a side's copies of a chunk is the lane's, of those that begin at number FIRST. */
 static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int first) {
-    int items = c->p.s->tn * (side->bytes / side->piece);
+    int items = c->p.s->tn * (side->pitch / side->piece);
     val lane = g->lane;
     if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
     return cg_addi(g, lane, first);
@@ -41,7 +64,7 @@ static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int fi
 
 static val source(cg *g, const et_contract *c, const et_auxiliary *side, val item) {
     et_node_x x = *et_x(g->x, side->load);
-    val pieces = cg_i32(g, side->bytes / side->piece);
+    val pieces = cg_i32(g, side->pitch / side->piece);
     int mark = cg_scope(g);
     cg_bind(g, c->p.s->nvar, LLVMBuildUDiv(g->b, item, pieces, ""), true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
@@ -69,8 +92,13 @@ static void begin(cg *g, const et_contract *c, const et_auxiliary *side, int fir
 
 static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *stage,
                   val *from) {
-    val at = cg_muli(g, item_of(g, c, side, first), side->piece);
-    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), *from, side->piece);
+    val at = cg_muli(g, item_of(g, c, side, first), side->piece), piece = *from;
+    if (side->wide) {
+        LLVMTypeRef t[] = {LLVMTypeOf(piece), g->i64};
+        val whole[] = {piece, LLVMConstInt(g->i64, (unsigned long long)-PIECE, true)};
+        piece = cg_call(g, "llvm.ptrmask", 2, t, 2, whole);
+    }
+    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), piece, side->piece);
 }
 
 static void move(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *by,

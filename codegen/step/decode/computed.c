@@ -45,7 +45,7 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
 }
 
 /* What comes through the weight stream of a row of product I, from STAGE. */
-static void take_row(cg *g, const et_contract *c, val stage, int i, int row, val *out) {
+static void take_row(cg *g, const et_contract *c, val chunk, val stage, int i, int row, val *out) {
     const et_computed *d = c->p.computed;
     val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
@@ -53,7 +53,7 @@ static void take_row(cg *g, const et_contract *c, val stage, int i, int row, val
         if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
         if (r->side)
-            out[o] = cg_auxiliary_value(g, c, r->side, stage, row, k);
+            out[o] = cg_auxiliary_value(g, c, r->side, chunk, stage, row, k);
         else
             out[o] = cg_contract_from_stage(g, c, stage, i, row, k, r->n * c->p.bits);
     }
@@ -81,7 +81,7 @@ void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, v
     to = out;
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
-            take_row(g, c, stage, i, row, to);
+            take_row(g, c, chunk, stage, i, row, to);
     cg_ring_consumer_release(g, &r);
 }
 

@@ -64,8 +64,10 @@ bool cg_contract_stage_row(cg *, const et_contract *);
 void cg_contract_store_fp8(cg *, val ptr, int n, int align, const val *v);
 
 /* ---- auxiliary.c: auxiliary operands in a stage of the stream ---- */
-/* The element of the k's about element K of the chunk, of the lane's row number ROW. */
-val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val stage, int row, val k);
+/* The element of the k's about element K of CHUNK, which STAGE has, of the lane's row number ROW.
+ */
+val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val chunk, val stage,
+                       int row, val k);
 /* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
  * and on by so many CHUNKS, NULL: by one. */
 int cg_auxiliary_begin(cg *, const et_contract *, val *from);
