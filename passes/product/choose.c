@@ -200,25 +200,15 @@ static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainl
 
 /* ---- beside the mainloop ---- */
 
-/* Are rows of a copied from where a tensor says, one by one, as those of experts are? */
-static bool is_gathered(const et_product_cx *g, const et_mainloop *c) {
-    const et_node_x *a = et_x(g->x, c->s->a);
-    bool gathered = false;
-    if (!g->t->copies || !et_access_direct(g->p, g->f, c->s, c->s->a, c->piece)) return false;
-    for (int i = 0; i < a->nops; i++)
-        gathered |= et_expr_has_var(g->x, a->ops[i], c->s->mvar) && et_expr_loads(g->x, a->ops[i]);
-    return gathered;
-}
-
-/* Weights that one tile reads come from memory, and so faster without boxes, which ask the L2 for
- * more of a row than they are; and what tiles of few rows wait for is their first chunks. */
+/* Weights that one tile reads, or the two or three of an expert whose rows are gathered, come from
+ * memory, and so faster without boxes, which ask the L2 for more of a row than they are; and what
+ * tiles of few rows wait for is their first chunks. */
 static et_boxes_of suits_boxes(const et_product_cx *g, const et_mainloop *c) {
     enum { ROWS = 128 };
     et_boxes_of may = et_boxes_may(g, c);
     bool shared = false;
     et_box a;
-    if (c->s->tm < ROWS || !may) return ET_BOXES_NONE;
-    if (may == ET_BOXES_WEIGHTS) return is_gathered(g, c) ? may : ET_BOXES_NONE;
+    if (c->s->tm < ROWS || may != ET_BOXES_ALL) return ET_BOXES_NONE;
     et_box_of(g, c, c->s->a, c->s->mvar, c->s->tm, &a);
     for (int i = 0; i < g->f->ncoords; i++)
         shared |= et_expr_has_var(g->x, a.row, g->f->coord[i]);

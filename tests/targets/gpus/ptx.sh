@@ -156,7 +156,7 @@ if [ "$target" = sm_90 ]; then
     echo "$order" | grep -qE 'TTI+FB.*F(eC+)+P+A+BF(EC+)+LM+BEC+' || die "$ptx: copies are not in their order: $order"
 fi
 
-# Rows that are gathered are copied by work-items; weights of a group come by rectangles all the same, in the same loop.
+# Rows that are gathered are copied by work-items; weights of a group may come by rectangles all the same, in the same loop, where the plan says so.
 cat > gathered.etg << 'ETG'
 model gathered
 dim N in 1024..1024
@@ -170,8 +170,13 @@ ETG
 ptx=gathered.ptx
 if [ "$target" = sm_90 ]; then
     "$bin/etcc" gathered.etg --target="$target" --to=scheduled -o gathered.eti
-    grep -q 'plan rows pipeline .* boxes weights$' gathered.eti || die 'gathered.eti: weights of groups are no rectangles'
-    "$bin/etcc" gathered.etg --target="$target" -o $ptx
+    sed 's/^    plan rows pipeline.*/& boxes weights/' gathered.eti > boxes.eti
+    ! cmp -s gathered.eti boxes.eti || die 'gathered.eti: rows of groups have no pipeline'
+    "$bin/etcc" boxes.eti --target="$target" -o $ptx
+    ! "$bin/etcc" boxes.eti --target="$target" --without=boxes -o no.ptx 2> said || die 'a plan with boxes was taken without any'
+    sed 's/^    plan rows pipeline.*/& boxes/' gathered.eti > boxes.eti
+    ! "$bin/etcc" boxes.eti --target="$target" -o no.ptx 2> said || die 'gathered rows came as boxes'
+    grep -q 'cannot come as TMA boxes' said || die "gathered rows as boxes: $(cat said)"
     order=$(awk '/cp\.async\.cg/ { print "c" } /bar\.sync/ { print "B" } /arrive\.expect_tx/ { print "E" } /bulk\.tensor/ { print "C" }
         /fence\.proxy\.async/ { print "F" } /try_wait/ { print "L" } /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')
     echo "$order" | grep -qE 'F(EC)+c+LM+FBc+EC' || die "$ptx: rows and weights are not in their order: $order"
