@@ -2,7 +2,8 @@
  *
  * What is drawn hangs on the logits, on the history of the sequence, on the seed and on how many
  * tokens the sequence was given before, and on nothing else: no state is kept from token to token,
- * so a sequence gives the same text whatever else is in its launches. */
+ * so a sequence gives the same text whatever else is in its launches, where its logits are the
+ * same. */
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 

@@ -135,7 +135,8 @@ static bool check_ahead(struct steps *s, const et_step *st) {
 
 static bool check_sizes(struct steps *s, const et_step *st) {
     if (st->kind == ET_STEP_CONTRACT)
-        return check_size(s, "live rows", st->mlive, 0, st->tm) &&
+        return check_size(s, "an extent", st->kextent, 0, INT32_MAX) &&
+               check_size(s, "live rows", st->mlive, 0, st->tm) &&
                check_size(s, "live columns", st->nlive, 1, st->tn);
     if (st->kind == ET_STEP_ATTEND)
         return (!st->rows || check_size(s, "live rows", st->ilive, 1, st->rows)) &&

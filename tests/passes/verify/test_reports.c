@@ -133,6 +133,9 @@ static const struct wrong {
      "task turn, step 1 (map) reads %s[j + 31], which is what another work-item of the step stores "
      "as %s[j]",
      "race: in task turn, step 1, one work-item reads and another stores element 31 of %s"},
+    {"steps.eti", "over k < 80 by", "over k < 80 extent select(N < 3, -1, 80) by", 20,
+     "step 2 (contract) has an extent select(N < 3, -1, 80), which is not in [0, 2147483647]",
+     NULL},
     {"steps.eti", "%s[q * 2 + o + p * 20]", "%s[q * 2 + o]", 5, NULL, NULL},
     {"steps.eti", "%t[q, p, o] =", "%t[q, p, o * 0] =", 5,
      "task turn, step 2 (map) stores two elements to one place, %t[q, p, 0] (with",

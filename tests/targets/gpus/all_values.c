@@ -4,7 +4,8 @@
  *
  * all_values same WANT GOT: every tensor of WANT is in GOT with the same value, or is NaN in both;
  * where its name begins with "near", what is told apart by two steps of its type at most is the
- * same, where it begins with "zero", zeros of both signs are. */
+ * same, infinity being one step beyond the largest number, where it begins with "zero", zeros of
+ * both signs are. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdbool.h>
@@ -92,6 +93,11 @@ static float number_at(const struct etrt_st_tensor *t, int64_t i) {
     return v;
 }
 
+/* Infinity is a step beyond the largest number of T. */
+static double as_number(double v, bool f16) {
+    return isinf(v) ? copysign(ldexp(1, f16 ? 16 : 128), v) : v;
+}
+
 /* Is G as near to W as two steps of what T is rounded to? */
 static bool is_near(const struct etrt_st_tensor *t, float w, float g) {
     bool f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0;
@@ -104,8 +110,8 @@ static bool is_near(const struct etrt_st_tensor *t, float w, float g) {
                  : f16 ? -24
                  : f32 ? -149
                        : -133;
-    double least = ldexp(1, lowest), step = ldexp(fabs(w), -fraction);
-    return fabs((double)w - g) <= STEPS * (step > least ? step : least);
+    double least = ldexp(1, lowest), step = ldexp(fabs(as_number(w, f16)), -fraction);
+    return fabs(as_number(w, f16) - as_number(g, f16)) <= STEPS * (step > least ? step : least);
 }
 
 static bool same(const struct etrt_st_tensor *want, const struct etrt_st_tensor *got) {
