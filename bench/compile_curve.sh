@@ -2,13 +2,8 @@
 # compile_curve.sh BIN [COUNT...]: seconds and megabytes that etcc takes for programs of COUNT operators (100 200 500 1000 2000),
 # of each of the kinds below, as a table. Processor seconds, so that what else the machine does counts little. Programs past
 # a limit (frontend/LIMITS.md) are refused.
+# compile_curve.sh --program KIND COUNT: such a program.
 set -eu
-bin=$(cd "$1" && pwd)
-shift
-[ $# -gt 0 ] || set -- 100 200 500 1000 2000
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
 
 lines() { # N LINE: N times, with its number for %
     awk -v n="$1" -v line="$2" 'BEGIN { for (i = 0; i < n; i++) { s = line; gsub(/%/, i, s); print s } }'
@@ -58,6 +53,17 @@ program() { # KIND N
     *) echo 'output y = a' ;;
     esac
 }
+
+if [ "$1" = --program ]; then
+    program "$2" "$3"
+    exit
+fi
+bin=$(cd "$1" && pwd)
+shift
+[ $# -gt 0 ] || set -- 100 200 500 1000 2000
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
 
 measure() { # FILE: seconds of the processor, and megabytes
     if figure=$(LC_ALL=C "$bin/etmeasure" --cpu "$bin/etcc" "$1" -o out.hsaco 2>/dev/null); then

@@ -21,6 +21,13 @@ static const char *marked(struct keys *k, int mark, int i) {
     return et_printf(k->arena, "%c%d", mark, i);
 }
 
+static int depth_of(const et_graph *g, int loop) {
+    int n = 0;
+    while ((loop = g->loops[loop].parent) >= 0)
+        n++;
+    return n;
+}
+
 static void rename_all(struct keys *k) {
     et_program *p = k->p;
     et_exprs *x = p->g->exprs;
@@ -28,8 +35,8 @@ static void rename_all(struct keys *k) {
         k->var[i] = et_var_name(x, i);
         et_var_rename(x, i, marked(k, MARK_VAR, i));
     }
-    for (int l = 0; l < p->g->nloops; l++)
-        et_var_rename(x, p->g->loops[l].var, k->var[p->g->loops[l].var]);
+    for (int l = 0; l < p->g->nloops; l++) /* a task sees one of each depth */
+        et_var_rename(x, p->g->loops[l].var, et_printf(k->arena, "!%d", depth_of(p->g, l)));
     for (int i = 0; i < p->ntensors; i++) {
         et_tensor *t = &p->tensors[i];
         k->tensor[i] = t->name;
@@ -109,7 +116,12 @@ static void renumber(struct keys *k, int grid, const char *text, FILE *to, et_ta
 /* What the text of the task does not say of the tensors in it, nor of where it stands. */
 static void put_rest(struct keys *k, const et_grid *g, int grid, const et_task_key *key, FILE *to) {
     const et_program *p = k->p;
-    fprintf(to, "model %d loop %d slice %d\n", g->model, g->loop, g->slice.count ? grid : -1);
+    fprintf(to, "model %d slice %d\n", g->model, g->slice.count ? grid : -1);
+    for (int l = g->loop; l >= 0; l = p->g->loops[l].parent) {
+        const et_loop *loop = &p->g->loops[l];
+        fprintf(to, "loop %lld..%lld trips %s\n", (long long)loop->lo, (long long)loop->hi,
+                et_expr_text(p->g->exprs, loop->trips, NULL, NULL));
+    }
     for (int i = 0; i < key->ntensors; i++) {
         const et_tensor *t = &p->tensors[key->tensor[i]];
         fprintf(to, "%d %s%s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),

@@ -6,8 +6,8 @@
 
 /* A task grid's text, its device function and its events included, with numbers in place of the
  * names of variables, tensors and events: in order of mention, so that equal texts are tasks that
- * do the same to the tensors and events of equal numbers. Loops around, symbols and constant
- * tensors keep what names them. */
+ * do the same to the tensors and events of equal numbers, in iterations that are counted alike of
+ * whichever loops are around them. Symbols and constant tensors keep what names them. */
 typedef struct {
     const char *text;
     int *tensor, *event; /* by number */

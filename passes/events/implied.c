@@ -87,7 +87,12 @@ static bool compose(const struct events *e, const struct edge *ac, const struct 
         out->carried = cb->carried;
         return true;
     }
-    return ac->carried < 0 && cb->carried < 0 && (c == a || c == b);
+    /* In one iteration of the loops around A and B every iteration of C waited for A. Only of many
+     * grids do such waits grow with the square; those of few are as kernels were measured. */
+    bool apart =
+        e->p->ngrids > EVENTS_MANY && events_shared_loops(e->p, &g[ac->from], &g[ac->to]) ==
+                                          events_shared_loops(e->p, &g[ac->from], &g[cb->to]);
+    return ac->carried < 0 && cb->carried < 0 && (c == a || c == b || apart);
 }
 
 static bool same_order(const struct edge *have, const struct edge *want) {
@@ -109,7 +114,8 @@ struct reached {
     int n;
 };
 
-static void reach(const struct events *e, struct reached *r, const struct edge *to) {
+/* Note one more of them; false where it was known or there is no room. */
+static bool reach(const struct events *e, struct reached *r, const struct edge *to) {
     const et_func *f = &e->p->funcs[e->p->grids[to->from].func];
     for (int i = 0; i < r->n; i++) {
         const struct edge *o = &r->v[i];
@@ -117,9 +123,11 @@ static void reach(const struct events *e, struct reached *r, const struct edge *
         for (int c = 0; same && c < f->ncoords; c++)
             same = o->box[c].all || (!to->box[c].all && et_expr_eq(o->box[c].lo, to->box[c].lo) &&
                                      et_expr_eq(o->box[c].hi, to->box[c].hi));
-        if (same) return;
+        if (same) return false;
     }
-    if (r->n < MAX_REACHED) r->v[r->n++] = *to;
+    if (r->n == MAX_REACHED) return false;
+    r->v[r->n++] = *to;
+    return true;
 }
 
 /* Does waiting as AC and then CB says order all that AB does? In any case *ON is what they order,
@@ -151,6 +159,18 @@ bool events_orders(const struct edge *ed) {
     return !ed->points && !ed->far && !ed->gaps;
 }
 
+/* Does A -> B follow from AC and one edge more? */
+static bool in_two(const struct events *e, const struct edge *ab, const struct edge *ac) {
+    struct edge on;
+    bool known;
+    for (int k = first_to(e, ac->to, ab->to); k < e->begin[ac->to + 1]; k++) {
+        const struct edge *cb = &e->edges[e->order[k]];
+        if (cb->to != ab->to) break;
+        if (events_orders(cb) && follows(e, ab, ac, cb, &on, &known)) return true;
+    }
+    return false;
+}
+
 /* A -> B follows from a chain through other grids: whatever a tile of B needs of A was waited for,
  * link by link, by tiles that it waits for. Every link of a chain spans fewer grids than A -> B
  * itself, so dropping all edges that follow leaves each of them following from edges that stay.
@@ -160,16 +180,11 @@ static bool implied(const struct events *e, const struct edge *ab) {
     struct edge on;
     bool known;
     if (ab->far) return false;
-    for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++)
-        if (events_orders(&e->edges[e->order[i]]) &&
-            length(e, &e->edges[e->order[i]]) < length(e, ab))
-            reach(e, &r, &e->edges[e->order[i]]);
-    for (int i = 0; i < r.n; i++)
-        for (int k = first_to(e, r.v[i].to, ab->to); k < e->begin[r.v[i].to + 1]; k++) {
-            const struct edge *cb = &e->edges[e->order[k]];
-            if (cb->to != ab->to) break;
-            if (events_orders(cb) && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
-        }
+    for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++) {
+        const struct edge *ac = &e->edges[e->order[i]];
+        if (!events_orders(ac) || length(e, ac) >= length(e, ab)) continue;
+        if (reach(e, &r, ac) && in_two(e, ab, ac)) return true;
+    }
     for (int i = 0; i < r.n; i++) {
         /* With no room for more, only what ends at B matters. */
         bool full = r.n == MAX_REACHED;
