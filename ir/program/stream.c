@@ -138,7 +138,8 @@ bool et_stream_is_full(const et_program *p, const et_step *s) {
     return et_is_int(p->g->exprs, s->nlive, &n) && n == s->tn;
 }
 
-int64_t et_stream_k(const et_exprs *x, const et_step *s) {
+/* How many k a tile has that has any, or -1. */
+static int64_t k_of(const et_exprs *x, const et_step *s) {
     int64_t k, none;
     const et_node_x *n = et_x(x, s->kextent);
     if (n->op == ET_X_SELECT)
@@ -148,7 +149,7 @@ int64_t et_stream_k(const et_exprs *x, const et_step *s) {
 
 static bool streamable(const et_program *p, const et_step *s) {
     et_exprs *x = p->g->exprs;
-    int64_t k = et_stream_k(x, s);
+    int64_t k = k_of(x, s);
     if (k <= 0 || (!et_stream_is_full(p, s) && (s->tn % 16 || !sixteens(x, s->nlive))))
         return false;
     int bits = 0;
@@ -338,7 +339,7 @@ int64_t et_stream_bytes(et_program *p, const et_grid *g) {
     et_exprs *x = p->g->exprs;
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
-    int64_t k = et_stream_k(x, s), lo, hi;
+    int64_t k = k_of(x, s), lo, hi;
     int64_t bytes = s->nacc * s->tn * et_dtype_size(dtype_of(p, et_stream_load(p, s, 0)), k);
     for (int i = 0; i < f->ncoords; i++) {
         bool used = false;

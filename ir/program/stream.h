@@ -53,9 +53,6 @@ int64_t et_stream_auxiliary_bytes(const et_program *, const et_step *, int64_t b
 int et_stream_step(const et_program *, const et_func *);
 bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exist in all tiles? */
 
-/* How many k a tile of the step has that has any, or -1. */
-int64_t et_stream_k(const et_exprs *, const et_step *);
-
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 

@@ -27,8 +27,9 @@ struct cut {
 static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *out) {
     enum { K = 16 }; /* of an instruction */
     int size = et_dtype_bytes(s->operand), least = ROW / size, column = s->nacc * s->tn * size;
-    int64_t k = et_stream_k(p->g->exprs, s);
-    if (k <= 0) return false;
+    int64_t k;
+    /* Those of some k or none, as experts', were measured to lose. */
+    if (!et_is_int(p->g->exprs, s->kextent, &k)) return false;
     for (out->kc = ROW / size * 2; out->kc > least; out->kc /= 2)
         if (s->tm * out->kc * size <= CHUNK_BYTES && column * out->kc <= bytes &&
             k % out->kc == 0 && et_warpgroup_divides(out->kc, s->wk, K))

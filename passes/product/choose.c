@@ -200,15 +200,16 @@ static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainl
 
 /* ---- beside the mainloop ---- */
 
-/* Weights that one tile reads, or the two or three of an expert whose rows are gathered, come from
- * memory, and so faster without boxes, which ask the L2 for more of a row than they are; and what
- * tiles of few rows wait for is their first chunks. */
+/* Weights that one tile reads, or the two or three of an expert, come from memory, and so faster
+ * without boxes, which ask the L2 for more of a row than they are; and what tiles of few rows wait
+ * for is their first chunks. */
 static et_boxes_of suits_boxes(const et_product_cx *g, const et_mainloop *c) {
     enum { ROWS = 128 };
     et_boxes_of may = et_boxes_may(g, c);
     bool shared = false;
     et_box a;
-    if (c->s->tm < ROWS || may != ET_BOXES_ALL) return ET_BOXES_NONE;
+    if (c->s->tm < ROWS || may != ET_BOXES_ALL || et_expr_loads(g->x, c->s->kextent))
+        return ET_BOXES_NONE;
     et_box_of(g, c, c->s->a, c->s->mvar, c->s->tm, &a);
     for (int i = 0; i < g->f->ncoords; i++)
         shared |= et_expr_has_var(g->x, a.row, g->f->coord[i]);
