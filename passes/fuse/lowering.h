@@ -19,6 +19,7 @@ struct et_inline_facts {
 
 typedef struct {
     int uses;            /* nodes that read it */
+    double taken;        /* how much of it all nodes together read, slices a part */
     int deepest;         /* deepest loop nest that reads it */
     int depth;           /* loop nest that defines it */
     int position;        /* in program order */

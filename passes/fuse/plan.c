@@ -46,6 +46,13 @@ static void note_read(et_lowering *lo, et_value v, int depth, const et_op *by) {
     if (!by || by->class != ET_CLASS_CONTRACT) i->only_contracts = false;
 }
 
+/* How much of its argument a slice is, by the largest sizes. */
+static double share_of(const et_lowering *lo, const et_node *n) {
+    int64_t part = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, n->result)->shape);
+    int64_t all = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, n->args[0])->shape);
+    return part >= 0 && all > 0 ? (double)part / (double)all : 1;
+}
+
 static void count_reads(et_lowering *lo, const et_block *b, int depth, int *position) {
     for (int s = 0; s < b->n; s++) {
         int at = b->stmt[s].index;
@@ -69,6 +76,7 @@ static void count_reads(et_lowering *lo, const et_block *b, int depth, int *posi
             for (int k = 0; k < a; k++)
                 twice |= n->args[k].id == n->args[a].id;
             if (!twice) note_read(lo, n->args[a], depth, n->op);
+            info(lo, n->args[a])->taken += n->op == &et_op_slice ? share_of(lo, n) : 1;
         }
         if (n->result.id) {
             info(lo, n->result)->depth = depth;
@@ -135,7 +143,8 @@ static void constrain_args(et_lowering *lo, const et_node *n) {
         if (n->op == &et_op_gather) keep_reshaped(lo, n->args[0]);
         for (int a = 0; a < n->nargs; a++)
             if (n->op != &et_op_reshape)
-                keep_if(lo, n->args[a], true, n->op != &et_op_slice, n->op == &et_op_gather);
+                keep_if(lo, n->args[a], n->op != &et_op_slice, n->op != &et_op_slice,
+                        n->op == &et_op_gather);
             else
                 keep_if(lo, n->args[a], false, true, false);
         break;
@@ -179,7 +188,8 @@ static bool worth_keeping(et_lowering *lo, const et_node *n) {
     if (n->op->class == ET_CLASS_ATTENTION) return true;
     if (i->deepest > i->depth && (f.contract || f.reduction || f.costly)) return true;
     if (i->uses < 2) return false;
-    if (f.contract || f.costly) return true;
+    if (f.contract && i->taken > 1) return true;
+    if (f.costly) return true;
     return f.reduction && !(i->only_contracts && n->op->class == ET_CLASS_REDUCE &&
                             extent_at_most(lo, reduced_extent(lo, n), RECOMPUTE_ROW));
 }

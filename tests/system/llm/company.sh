@@ -1,7 +1,7 @@
 #!/bin/sh
 # company.sh BIN SRC WORK: a row of logits has the same bits however many rows its launch has: with others in one launch, alone, and in
-# chunks for every variant, of a dense decoder and of one whose weights are FP8. Of a mixture of experts that holds of kernels of one
-# variant; of several it does not yet, and what differs is counted.
+# chunks for every variant, of a dense decoder and of one whose weights are FP8. Of mixtures of experts that holds of kernels of one
+# variant; of several it does not yet for all of them, and what differs is counted.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$1 src=$2 work=$3
@@ -29,5 +29,8 @@ for variants in 1 3; do
     try "$src/tests/unit/import/llama.etg" "$bin/../checkpoints/llama" $variants yes
 done
 try "$src/tests/targets/models/fp8_channel.etg" "$bin/../checkpoints/fp8_channel" 3 yes
-try "$src/tests/targets/models/olmoe.etg" "$bin/../checkpoints/olmoe" 1 yes
-try "$src/tests/targets/models/olmoe.etg" "$bin/../checkpoints/olmoe" 3 'not yet'
+for variants in 1 3; do
+    try "$src/tests/targets/models/olmoe.etg" "$bin/../checkpoints/olmoe" $variants yes
+done
+try "$src/tests/targets/models/qwen2_moe.etg" "$bin/../checkpoints/qwen2_moe" 1 yes
+try "$src/tests/targets/models/qwen2_moe.etg" "$bin/../checkpoints/qwen2_moe" 3 'not yet'
