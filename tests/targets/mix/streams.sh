@@ -7,7 +7,10 @@
 grep -q '^ring ' mix.eti || die 'the program has no ring'
 [ "$(grep -c 'task @llama.*streamed' mix.eti)" -ge 4 ] || die "the decoder does not stream: $(grep task mix.eti)"
 ! grep -q 'task @mixer.*streamed' mix.eti || die "products of many rows stream: $(grep task mix.eti)"
-"$bin/etcc" mix.eti --target=sm_90 --machine=H200 --without=boxes -o mix.ptx # whose rings of rectangles have barriers of their own
+# Boxes have barriers of their own; a text whose plans have boxes is refused without them.
+"$bin/etcc" decode.etg "$src/bench/models/mixer/mixer.etg" --target=sm_90 --machine=H200 --variants=1 --without=boxes -o mix.ptx
+! "$bin/etcc" mix.eti --target=sm_90 --machine=H200 --without=boxes -o none.ptx 2> said || die 'boxes that are planned are left out'
+grep -q 'cannot have the plan' said || die "$(cat said)"
 "$bin/etcc" mix.eti --target=sm_90 --machine=H200 --to=scheduled -o again.eti
 cmp mix.eti again.eti
 # Barriers: two for each slot, and the one that tells that a model begins.
