@@ -244,7 +244,7 @@ static bool contract_step(et_contract_tiler *c) {
     s.mvar = et_graph_var(c->t.p->g, "m", et_int(x, tm));
     s.nvar = et_graph_var(c->t.p->g, "n", et_int(x, tn));
     s.kvar = et_graph_var(c->t.p->g, "k", s.kextent);
-    et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
+    et_expr first = c->m_axis < 0 ? c->leaf[0].m : c->t.outer[c->m_axis];
     et_expr rows = et_var_extent(x, first_product->m);
     s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
     s.a = operand_of(c, 0, true, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
