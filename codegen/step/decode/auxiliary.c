@@ -12,9 +12,6 @@ static int dtype_bits(cg *g, et_expr load) {
 
 /* ---- taken ---- */
 
-/* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
- * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
-
 /* What is left of E, an offset in bytes, modulo PIECE: parts that are multiples of it are left out.
  */
 static et_expr residue(et_exprs *x, et_expr e) {
@@ -37,6 +34,8 @@ static val behind(cg *g, const et_contract *c, const et_auxiliary *side, val chu
     return LLVMBuildAnd(g->b, at, cg_i32(g, PIECE - 1), "");
 }
 
+/* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
+ * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
 val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val chunk, val stage,
                        int row, val k) {
     et_node_x x = *et_x(g->x, side->load);

@@ -43,12 +43,12 @@ val nvptx_clamp(cg *g, val x, double lo, double hi) {
     return cg_select(g, nvptx_is(g, LLVMRealOGT, x, hi), LLVMConstReal(t, hi), x);
 }
 
-/* 2 ulp of all f32. */
 val nvptx_opaque(cg *g, val v) {
     LLVMTypeRef t = LLVMTypeOf(v);
     return cg_call(g, "llvm.arithmetic.fence", 1, &t, 1, &v);
 }
 
+/* 2 ulp of all f32. */
 val nvptx_divide(cg *g, val a, val b) {
     return cg_call(g, "llvm.nvvm.div.full", 0, NULL, 2, (val[]){a, b});
 }

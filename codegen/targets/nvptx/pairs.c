@@ -8,7 +8,8 @@
 enum { LOW = 0x000f000f, HIGH = 0x00f000f0, SIGNS = (int)0x88888888, UNIT = 133 };
 
 static int power(et_dtype code, int p) {
-    if (code == ET_E4M3 || code == ET_E2M1) return 127 - (code == ET_E4M3 ? 7 : 1);
+    if (code == ET_E4M3) return 120;
+    if (code == ET_E2M1) return 126;
     return p % 2 ? UNIT - 4 : UNIT;
 }
 

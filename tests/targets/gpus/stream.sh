@@ -222,6 +222,20 @@ cmp routed.ptx again.ptx || die 'other code from the text of a program with rout
 sed '/^ *await %/d' routed.eti > unawaited.eti
 ! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
 grep -q 'decides where its weights are' said || die "$(cat said)"
+# A row of 2880 e2m1 has 90 bytes of scales, at which no copy may begin: they come with the values, and no lane loads a byte of them.
+cat > scales.etg << 'END'
+model scales
+input x : bf16[1, 2880]
+weight w : e2m1[65536, 2880]
+weight e : ue8m0[65536, 90]
+output y : f32[1, 65536] = x @ bf16(w * reshape(gather(e.T, idiv(iota(2880), 32)).T, [65536, 2880])).T
+END
+compile scales.etg scales.ptx
+compile scales.etg scales.eti --to scheduled
+if [ "$target" = sm_90 ]; then
+    grep -q '^ *plan .* weights stream .* decode pairs ' scales.eti || die "e2m1: $(grep '^ *plan ' scales.eti)"
+    ! grep -q 'ld\.global.*\.[ub]8' scales.ptx || die "a lane loads scales: $(grep -m1 'ld.global.*\.[ub]8' scales.ptx)"
+fi
 # A row of 192 k's of 2880 has 24 pieces of 16 bytes, which 32 lanes copy of four rows in three turns.
 cat > uneven.etg << 'END'
 model uneven
