@@ -4,6 +4,7 @@
  * name, unless it says nothing (null, false, 0, an empty list) or is known to be about something
  * else. */
 #include "frontend/import/import.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/files/input.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -170,6 +171,55 @@ const char *imp_config_architecture(struct imp_config *c, bool *out_is_type) {
     if (!json_is_string(type))
         imp_error(c->report, c->path, "no field \"architectures\" or \"model_type\"");
     return json_string_value(type);
+}
+
+/* ---- a language model inside of a larger one ---- */
+
+const char *imp_config_enter(struct imp_config *c) {
+    static const char *const shared[] = {"quantization_config", "tie_word_embeddings",
+                                         "transformers_version"};
+    json_t *text = json_object_get(c->root, "text_config");
+    const char *type = json_string_value(json_object_get(text, "model_type"));
+    if (!type) return NULL;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        json_t *value = json_object_get(c->root, shared[i]);
+        if (value && !json_object_get(text, shared[i]) && json_object_set(text, shared[i], value))
+            et_no_memory();
+    }
+    json_incref(text);
+    json_decref(c->root);
+    c->root = text;
+    c->inner = true;
+    return type;
+}
+
+/* What checkpoints of larger models call the tensors that the language model alone calls "model."
+ * and "lm_head.". */
+static const struct {
+    const char *model, *head;
+} inner[] = {{"language_model.model.", "language_model.lm_head."},
+             {"model.language_model.", "lm_head."}};
+
+void imp_config_tensors(struct imp_config *c, const struct etrt_st *st) {
+    for (size_t i = 0; c->inner && i < sizeof inner / sizeof *inner; i++)
+        for (size_t k = 0; k < etrt_st_count(st); k++)
+            if (!strncmp(etrt_st_at(st, k)->name, inner[i].model, strlen(inner[i].model))) {
+                c->model = inner[i].model;
+                c->head = inner[i].head;
+            }
+}
+
+const char *imp_config_tensor(const struct imp_config *c, const char *name) {
+    if (c->model && !strncmp(name, "model.", 6))
+        return et_printf(c->arena, "%s%s", c->model, name + 6);
+    if (c->model && !strncmp(name, "lm_head.", 8))
+        return et_printf(c->arena, "%s%s", c->head, name + 8);
+    return name;
+}
+
+bool imp_config_outside(const struct imp_config *c, const char *name) {
+    return c->model && strncmp(name, c->model, strlen(c->model)) != 0 &&
+           strncmp(name, c->head, strlen(c->head)) != 0;
 }
 
 /* ---- unused fields ---- */

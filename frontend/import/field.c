@@ -153,12 +153,9 @@ static const char *missing(struct imp_scan *s, const char *const *paths, int n) 
 
 static bool parse_paths(struct imp_scan *s, const char *paths[4], int *n) {
     do {
-        imp_scan_space(s);
-        size_t bytes = strcspn(s->p, " \t|:");
-        if (!bytes || *n == 4) return imp_scan_error(s, "one to four paths stand after '='");
-        paths[*n] = et_strndup(s->t->arena, s->p, bytes);
+        if (*n == 4 || !imp_scan_item_until(s, " \t|:", &paths[*n]))
+            return imp_scan_error(s, "one to four paths stand after '='");
         ++*n;
-        s->p += bytes;
     } while (imp_scan_is(s, "|"));
     return imp_scan_want(s, ":");
 }

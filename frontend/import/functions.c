@@ -59,6 +59,18 @@ static bool of_list(struct imp_scan *s, const char *name, const struct imp_value
     return true;
 }
 
+/* Where the items from AT on that are like the one there end. */
+static bool run_of(struct imp_scan *s, const struct imp_value *list, const struct imp_value *at,
+                   struct imp_value *out) {
+    int64_t i = at->i;
+    if (at->kind != IMP_INT || i < 0 || i >= list->list.n)
+        return imp_scan_error(s, "run takes a list and the place of one of its items");
+    while (i < list->list.n && imp_value_equal(&list->list.item[i], &list->list.item[at->i]))
+        i++;
+    *out = imp_int(i);
+    return true;
+}
+
 static bool takes(const char *name, int n, const struct imp_value *a, const char *want,
                   const char *kinds) {
     if (strcmp(name, want) != 0 || (size_t)n != strlen(kinds)) return false;
@@ -74,7 +86,8 @@ static bool takes(const char *name, int n, const struct imp_value *a, const char
 
 /* What the language calls the type of a tensor; "bf16" where there are no tensors to look at. */
 static const char *type_of(const struct imp_template *t, const char *name) {
-    const struct etrt_st_tensor *tensor = t->st ? etrt_st_find(t->st, name) : NULL;
+    const struct etrt_st_tensor *tensor =
+        t->st ? etrt_st_find(t->st, imp_config_tensor(t->config, name)) : NULL;
     et_dtype type;
     return tensor && et_dtype_parse_safetensors(tensor->dtype, &type) ? et_dtype_name(type)
                                                                       : "bf16";
@@ -117,6 +130,7 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
     if (takes(name, n, a, "len", "l") || takes(name, n, a, "any", "l") ||
         takes(name, n, a, "all", "l"))
         return of_list(s, name, a, out);
+    if (takes(name, n, a, "run", "ln")) return run_of(s, a, a + 1, out);
     if (takes(name, n, a, "condition", "lt")) {
         *out = imp_text(imp_value_condition(arena, a, a[1].text));
         return true;
@@ -133,7 +147,8 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
         return true;
     }
     if (takes(name, n, a, "has", "t")) {
-        *out = imp_bool(s->t->st && etrt_st_find(s->t->st, a->text));
+        *out =
+            imp_bool(s->t->st && etrt_st_find(s->t->st, imp_config_tensor(s->t->config, a->text)));
         return true;
     }
     return imp_scan_error(s, "there is no function '%s' that takes this", name);

@@ -56,7 +56,9 @@ struct imp_config {
     const char *path;
     struct imp_report *report;
     struct json_t *root;
-    const char **used; /* "hidden_size", "rope_scaling.factor", ... */
+    bool inner;               /* of a language model inside of a larger one */
+    const char *model, *head; /* what its tensors' names begin with, or NULL: as in templates */
+    const char **used;        /* "hidden_size", "rope_scaling.factor", ... */
     int nused, cused;
     const char *library;    /* whose class the completed fields are of: "transformers 5.24.0" */
     struct imp_default {    /* fields that the file leaves out, of the first level */
@@ -78,6 +80,17 @@ bool imp_config_has(const struct imp_config *, const char *field); /* a field of
 const char *imp_json_kind(const struct json_t *);                  /* "an object" */
 /* "architectures": the first of it, or "model_type": NULL after an error when there is neither. */
 const char *imp_config_architecture(struct imp_config *, bool *out_is_type);
+/* Where the file is of a larger model that has a language model in it ("text_config"), goes on with
+ * the configuration of that alone: its "model_type". NULL where there is none. */
+const char *imp_config_enter(struct imp_config *);
+/* Finds out what the tensors of that language model are called; until then, and of any other model,
+ * they are called as a template calls them. */
+void imp_config_tensors(struct imp_config *, const struct etrt_st *);
+/* What the checkpoint calls the tensor that a template calls NAME, which may go on after its end.
+ */
+const char *imp_config_tensor(const struct imp_config *, const char *name);
+/* Does the tensor NAME belong to another part of the larger model? */
+bool imp_config_outside(const struct imp_config *, const char *name);
 /* Report every unused field of the file that may change what is computed. */
 bool imp_config_unused(struct imp_config *, const struct imp_options *, const char *architecture);
 
@@ -135,7 +148,7 @@ bool imp_template_fill(const struct imp_source *, struct imp_config *, const str
 /* ---- weights.c: what the filled-in template declares, against the checkpoint ---- */
 /* Parses the text; checks presence, shape and type of every weight it declares, and that no other
  * tensor of the checkpoint is left out; puts the tensors' types into the text. ST may be NULL. */
-bool imp_check_weights(struct imp_filled *, et_arena *, const char *name, const struct etrt_st *,
-                       const struct imp_options *, struct imp_report *);
+bool imp_check_weights(struct imp_filled *, const struct imp_config *, const char *name,
+                       const struct etrt_st *, const struct imp_options *);
 
 #endif

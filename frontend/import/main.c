@@ -94,10 +94,13 @@ static const char *find_template(const struct imp_options *o, struct imp_config 
     char why[ET_WHY];
     bool is_type;
     size_t bytes, at = 0;
-    const char *said = imp_config_architecture(c, &is_type), *list = "", *name;
+    const char *said = imp_config_architecture(c, &is_type), *list = "", *name, *type;
     if (!said) return NULL;
     if (!o->template) {
         if ((name = imp_model_of(c->arena, said, is_type, out))) return name;
+        if ((type = imp_config_enter(c)) && (name = imp_model_of(c->arena, type, true, out)))
+            return name;
+        if (type) said = et_printf(c->arena, "%s, of %s", said, type);
         while ((name = imp_model_next(c->arena, &at)))
             list = et_printf(c->arena, "%s%s%s", list, *list ? ", " : "", name);
         imp_error(c->report, c->path, "architecture \"%s\" is not supported; supported: %s", said,
@@ -112,6 +115,8 @@ static const char *find_template(const struct imp_options *o, struct imp_config 
     *out = (struct imp_source){o->template, et_strdup(c->arena, text)};
     free(text);
     if ((name = imp_model_serves(c->arena, out->text, said, is_type))) return name;
+    if ((type = imp_config_enter(c)) && (name = imp_model_serves(c->arena, out->text, type, true)))
+        return name;
     imp_error(c->report, o->template, "no line \"%%architecture\" names \"%s\", which %s is of",
               said, c->path);
     return NULL;
@@ -128,9 +133,10 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
         imp_error(c->report, "etimport", "%s", err);
         return false;
     }
+    if (st) imp_config_tensors(c, st);
     bool ok = imp_template_fill(&from, c, o, st, architecture, &filled) &&
               imp_config_unused(c, o, architecture) &&
-              imp_check_weights(&filled, c->arena, from.name, st, o, c->report);
+              imp_check_weights(&filled, c, from.name, st, o);
     etrt_st_close(st);
     if (!ok) imp_config_defaults_note(c);
     return ok && write_file(o->output, filled.text, filled.bytes);

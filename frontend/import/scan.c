@@ -60,13 +60,37 @@ bool imp_scan_name(struct imp_scan *s, const char **out) {
     return true;
 }
 
-bool imp_scan_item(struct imp_scan *s, const char **out) {
+/* TEXT with the values of variables in the places of "$name". */
+static const char *with_values(struct imp_scan *s, const char *text) {
+    et_arena *arena = s->t->arena;
+    const char *dollar;
+    while ((dollar = strchr(text, '$'))) {
+        size_t n = 0;
+        while (is_word(dollar[1 + n]))
+            n++;
+        const char *name = et_strndup(arena, dollar + 1, n);
+        const struct imp_value *v = imp_variable(s->t, name);
+        if (!v || imp_value_foreign(v)) {
+            imp_scan_error(s, "there is no variable '%s' that may stand here", name);
+            return text;
+        }
+        text = et_printf(arena, "%.*s%s%s", (int)(dollar - text), text, imp_value_print(arena, v),
+                         dollar + 1 + n);
+    }
+    return text;
+}
+
+bool imp_scan_item_until(struct imp_scan *s, const char *ends, const char **out) {
     imp_scan_space(s);
-    size_t n = strcspn(s->p, " \t");
+    size_t n = strcspn(s->p, ends);
     if (!n) return false;
-    *out = et_strndup(s->t->arena, s->p, n);
+    *out = with_values(s, et_strndup(s->t->arena, s->p, n));
     s->p += n;
     return true;
+}
+
+bool imp_scan_item(struct imp_scan *s, const char **out) {
+    return imp_scan_item_until(s, " \t", out);
 }
 
 /* "1..8" is 1, then "..". */

@@ -55,10 +55,9 @@ static bool put_value(struct imp_scan *s, bool message) {
     return true;
 }
 
-/* What stands before END, or to the end of the line where that is NULL. */
-static bool put_until(struct imp_scan *s, const char *end, bool message) {
+static bool put_line(struct imp_scan *s, bool message) {
     struct imp_template *t = s->t;
-    while (*s->p && (!end || s->p < end)) {
+    while (*s->p) {
         char one[2] = {*s->p, 0};
         if (*s->p == '$' && s->p[1] == '$')
             s->p++;
@@ -72,29 +71,38 @@ static bool put_until(struct imp_scan *s, const char *end, bool message) {
     return true;
 }
 
-static bool put_line(struct imp_scan *s, bool message) {
-    return put_until(s, NULL, message);
+static const char *message(struct imp_scan *s, bool message);
+static bool include(struct imp_scan *s, const char *name);
+
+/* "weight NAME : TYPE = "SOURCE"" as it comes out, the source as the checkpoint calls it; NULL
+ * after an error. */
+static const char *weight_line(struct imp_scan *s) {
+    struct imp_template *t = s->t;
+    const char *text = message(s, false), *quote = text ? strstr(text, "= \"") : NULL;
+    if (!quote) return text;
+    return et_printf(t->arena, "%.*s%s", (int)(quote + 3 - text), text,
+                     imp_config_tensor(t->config, quote + 3));
 }
 
 /* "weight NAME : auto[...]": remembers where the type stands, and writes one in its place. */
 static bool put_weight(struct imp_scan *s) {
     struct imp_template *t = s->t;
-    bool fine;
-    const char *type = imp_type_to_settle(s->p, &fine);
-    imp_scan_space(s);
-    if (strncmp(s->p, "weight ", 7) != 0 || !type || t->capturing) return true;
-    if (!put_until(s, type + 2, false)) return false;
-    fflush(t->out);
     struct imp_filled *f = t->filled;
-    ET_GROW(t->arena, f->autos, f->nautos, f->cautos);
-    f->autos[f->nautos++] = (struct imp_auto){t->line, (size_t)ftell(t->out), fine};
-    put(t, "bf16");
-    s->p += 4;
+    bool fine;
+    const char *text = weight_line(s);
+    if (!text) return false;
+    const char *type = t->capturing ? NULL : imp_type_to_settle(text, &fine);
+    if (type) {
+        put(t, et_strndup(t->arena, text, (size_t)(type + 2 - text)));
+        fflush(t->out);
+        ET_GROW(t->arena, f->autos, f->nautos, f->cautos);
+        f->autos[f->nautos++] = (struct imp_auto){t->line, (size_t)ftell(t->out), fine};
+        put(t, "bf16");
+        text = type + 6;
+    }
+    put(t, text);
     return true;
 }
-
-static const char *message(struct imp_scan *s, bool message);
-static bool include(struct imp_scan *s, const char *name);
 
 /* The lines that a weight's is replaced by where it is quantised; *OUT_DONE: it was. */
 static bool quantised_line(struct imp_scan *s, const char *indent, bool *out_done) {
@@ -103,7 +111,7 @@ static bool quantised_line(struct imp_scan *s, const char *indent, bool *out_don
     const char *text, *part;
     *out_done = false;
     if (t->indent || t->capturing || strncmp(s->p, "weight ", 7) != 0) return true;
-    if (!(text = message(&ahead, false)) || !imp_quantised(s, text, &part)) return false;
+    if (!(text = weight_line(&ahead)) || !imp_quantised(s, text, &part)) return false;
     if (!part) return true;
     *out_done = true;
     t->quantised++;
@@ -147,7 +155,7 @@ static bool text_line(struct imp_scan *s) {
     for (const char *p = start; p < s->p; p++)
         put(t, *p == '\t' ? "\t" : " ");
     bool weight = !strncmp(s->p, "weight ", 7);
-    bool ok = weight ? put_weight(s) && put_line(s, false) : put_model_line(s, indent);
+    bool ok = weight ? put_weight(s) : put_model_line(s, indent);
     put(t, "\n");
     if (ftell(t->out) > MAX_TEXT) return imp_scan_error(s, "a model of more than 8 MB");
     return ok;
@@ -433,8 +441,9 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
         {"sample", imp_text(o->sample ? o->sample : "")},
-        {"decoder", imp_bool(false)}, /* a template says otherwise */
-        {"experts", imp_int(0)},      /* likewise */
+        {"decoder", imp_bool(false)},        /* a template says otherwise */
+        {"experts", imp_int(0)},             /* likewise */
+        {"own_activation", imp_bool(false)}, /* likewise */
         {"activations", imp_text(o->activations ? o->activations : "")},
         {"logits", imp_text(o->asked ? "asked" : "all")},
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */

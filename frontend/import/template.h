@@ -76,7 +76,9 @@ bool imp_scan_is(struct imp_scan *, const char *symbol); /* takes it when it com
 bool imp_scan_word(struct imp_scan *, const char *word); /* likewise, a whole word */
 bool imp_scan_want(struct imp_scan *, const char *symbol);
 bool imp_scan_name(struct imp_scan *, const char **out); /* a name, or an error */
-bool imp_scan_item(struct imp_scan *, const char **out); /* what goes on to a space; false: end */
+/* What goes on to a space, with the values of variables in the places of "$name"; false: end. */
+bool imp_scan_item(struct imp_scan *, const char **out);
+bool imp_scan_item_until(struct imp_scan *, const char *ends, const char **out); /* likewise */
 bool imp_scan_number(struct imp_scan *, struct imp_value *); /* false where none comes next */
 bool imp_scan_string(struct imp_scan *, const char **out);   /* likewise */
 bool imp_scan_end(struct imp_scan *);                        /* nothing may follow, or an error */

@@ -27,6 +27,7 @@ struct check {
     const et_graph *g;
     const struct etrt_st *st;
     struct imp_report *report;
+    const struct imp_config *config;
     struct imp_filled *filled;
     bool wide;
     const struct etrt_st_tensor **used; /* sorted when all are there */
@@ -202,14 +203,35 @@ static bool ends_in(const char *name, const char *end) {
     return n >= k && !strcmp(name + n - k, end);
 }
 
+/* What NAME begins with: the part of a larger model that it belongs to. */
+static const char *part_of(et_arena *arena, const char *name) {
+    size_t n = !strncmp(name, "model.", 6) ? 6 : 0;
+    return et_strndup(arena, name, n + strcspn(name + n, "."));
+}
+
+/* Says which other parts of a larger model are left out. */
+static void tell_outside(struct check *c) {
+    const char *list = "";
+    for (size_t i = 0; i < etrt_st_count(c->st); i++) {
+        const struct etrt_st_tensor *t = etrt_st_at(c->st, i);
+        if (!imp_config_outside(c->config, t->name)) continue;
+        const char *part = et_printf(c->arena, " %s,", part_of(c->arena, t->name));
+        if (!strstr(list, part)) list = et_printf(c->arena, "%s%s", list, part);
+    }
+    if (*list)
+        imp_note(c->config->path, "the language model alone is imported, without%.*s",
+                 (int)strlen(list) - 1, list);
+}
+
 /* Leaving out a tensor that was trained would compute something else. */
 static void check_surplus(struct check *c) {
+    tell_outside(c);
     qsort(c->used, (size_t)c->nused, sizeof *c->used, by_address);
     for (size_t i = 0; i < etrt_st_count(c->st); i++) {
         const struct etrt_st_tensor *t = etrt_st_at(c->st, i);
         bool inside;
         if (bsearch(&t, c->used, (size_t)c->nused, sizeof *c->used, by_address) ||
-            is_spare(c->filled, t->name))
+            is_spare(c->filled, t->name) || imp_config_outside(c->config, t->name))
             continue;
         const char *file = etrt_st_path(c->st, t);
         if (is_beyond(c->g, t->name, &inside))
@@ -269,12 +291,17 @@ static et_graph *parse(et_arena *arena, const struct imp_filled *f, const char *
     return NULL;
 }
 
-bool imp_check_weights(struct imp_filled *f, et_arena *arena, const char *name,
-                       const struct etrt_st *st, const struct imp_options *o,
-                       struct imp_report *report) {
-    struct check c = {.arena = arena, .st = st, .report = report, .filled = f, .wide = o->wide};
+bool imp_check_weights(struct imp_filled *f, const struct imp_config *config, const char *name,
+                       const struct etrt_st *st, const struct imp_options *o) {
+    struct imp_report *report = config->report;
+    struct check c = {.arena = config->arena,
+                      .st = st,
+                      .report = report,
+                      .config = config,
+                      .filled = f,
+                      .wide = o->wide};
     int errors = report->errors;
-    et_graph *g = parse(arena, f, name, report);
+    et_graph *g = parse(c.arena, f, name, report);
     if (!g) return false;
     c.g = g;
     bool other = false;
@@ -289,5 +316,5 @@ bool imp_check_weights(struct imp_filled *f, et_arena *arena, const char *name,
     if (st) check_surplus(&c);
     if (report->errors > errors) return false;
     /* Other types may not go together: f16 with bf16. */
-    return !other || parse(arena, f, name, report);
+    return !other || parse(c.arena, f, name, report);
 }

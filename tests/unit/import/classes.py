@@ -22,7 +22,16 @@ BODY = {
     "GPTNeoXForCausalLM": {"rotary_emb_base": 10000, "rotary_pct": 0.25},
     "Gemma3ForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6},
     "Phi3ForCausalLM": {"partial_rotary_factor": 1.0},
+    "ApertusForCausalLM": {"rope_parameters": {"rope_type": "llama3", "rope_theta": 12000000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                                               "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}},
+    "Ministral3ForCausalLM": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "beta_fast": 32.0,
+                                                  "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+                                                  "original_max_position_embeddings": 16384, "llama_4_scaling_beta": 0.1}},
 }
+# Defaults that mean what the class works out, as null does elsewhere.
+COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"]}
+# Classes whose "rope_scaling" is a part of "rope_parameters", and not another name of it.
+SCALED = {"Olmo3ForCausalLM"}
 # Values that differ by version and mean the same: until 4.45 Gemma's "gelu" was the approximation by tanh.
 SAME = {("GemmaForCausalLM", "hidden_act")}
 
@@ -75,13 +84,14 @@ def read(wheel, architecture, kind):
         fields["rope_parameters"] = fields.pop("rope_scaling")
     if "rope_parameters" in fields or "rope_scaling" in fields:
         fields.pop("rope_scaling", None), fields.setdefault("rope_parameters", None)
-        if isinstance(theta, float):
+        if isinstance(theta, float) and architecture not in SCALED:
             names["rope_scaling"] = "rope_parameters"
     if architecture == "GPTNeoXForCausalLM":
         fields.pop("rope_theta", None)
     for k, v in {**BASE.get(architecture, {}), **BODY.get(architecture, {})}.items():
         if fields.get(k) is None:
             fields[k] = v
+    fields.update((k, None) for k in COMPUTED.get(architecture, []) if k in fields)
     return {names.get(k, k): v for k, v in fields.items()}, names
 
 

@@ -50,7 +50,8 @@ def of(architecture, kind, golden, variant):
     without = {}
     for name in names:
         less = made(cls, {k: v for k, v in config.items() if k != name})
-        without[name] = less and {k: v for k, v in less.items() if k not in whole or v != whole[k]}
+        without[name] = less and {**{k: v for k, v in less.items() if k not in whole or v != whole[k]},
+                                  **{k: None for k in whole if k not in less}}  # which the class does not have by itself
     return {"architecture": architecture, "golden": golden, "variant": variant, "whole": whole, "without": without}
 
 
