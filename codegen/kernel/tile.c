@@ -75,7 +75,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
             memset(t.written, 0, (size_t)n);
         }
         took = takes;
-        if (cg_comes_early(g, i)) {
+        if (s->map.early == ET_MAP_EARLY_COPY) {
             t.written[s->to.id] = asked = true;
             continue;
         }

@@ -6,9 +6,7 @@
  * writes them, so where the family has asynchronous copies they start before the tile's waits.
  * Loaded between rows and product they would cost a round trip to memory that nothing hides. */
 #include "codegen/step/step.h"
-#include "ir/program/step.h"
-
-enum { PIECE = 16 }; /* bytes of a copy */
+#include "ir/product/items.h"
 
 struct ahead {
     cg *g;
@@ -69,49 +67,9 @@ void cg_prefetch_ahead(cg *g, const et_step *s) {
 
 /* ---- weights beside rows, copied to LDS ---- */
 
-/* The elements from memory in its order, PIECE bytes at a time. */
-static bool is_copy(cg *g, const et_step *s) {
-    const et_node_x from = *et_x(g->x, s->value);
-    int64_t n, step;
-    if (s->mask.id || s->tag.id || s->nvars != 1 || s->to.space != ET_LOAD_LOCAL ||
-        from.op != ET_X_LOAD || from.i2 != ET_LOAD_TENSOR || cg_reads_mutable(g, s->value) ||
-        !et_is_int(g->x, et_var_extent(g->x, s->vars[0]), &n))
-        return false;
-    et_dtype t = g->p->tensors[from.i].shape.dtype;
-    int each = et_dtype_bits(t) < 8 ? 0 : PIECE / et_dtype_bytes(t);
-    if (!each || n % each || t != g->f->locals[s->to.id].dtype) return false;
-    et_expr at[] = {cg_offset(g, from.i2, from.i, from.ops),
-                    cg_offset(g, s->to.space, s->to.id, s->to.index)};
-    for (int i = 0; i < 2; i++) {
-        et_expr first = et_subst_var(g->x, at[i], s->vars[0], et_int(g->x, 0));
-        et_expr second = et_subst_var(g->x, at[i], s->vars[0], et_int(g->x, 1));
-        if (!et_is_int(g->x, et_sub(g->x, second, first), &step) || step != 1 ||
-            et_expr_has_var(g->x, et_sub(g->x, at[i], et_var(g->x, s->vars[0])), s->vars[0]) ||
-            !cg_divisible(g, first, each))
-            return false;
-    }
-    return true;
-}
-
-bool cg_comes_early(cg *g, int step) {
-    const et_func *f = g->f;
-    bool product = false;
-    if (!g->family->copy || f->steps[step].kind != ET_STEP_MAP || !is_copy(g, &f->steps[step]))
-        return false;
-    for (int i = step; i < f->nsteps; i++)
-        product |= f->steps[i].kind == ET_STEP_CONTRACT;
-    for (int i = 0; i < step; i++) {
-        const et_place *to = et_step_to(&f->steps[i]);
-        if (f->steps[i].kind == ET_STEP_CONTRACT ||
-            (to && to->space == ET_LOAD_LOCAL && to->id == f->steps[step].to.id))
-            return false;
-    }
-    return product;
-}
-
 static void copy_all(cg *g, const et_step *s) {
     const et_node_x from = *et_x(g->x, s->value);
-    int each = PIECE / et_dtype_bytes(g->p->tensors[from.i].shape.dtype);
+    int each = s->map.vector;
     int64_t n;
     et_is_int(g->x, et_var_extent(g->x, s->vars[0]), &n);
     cg_items items;
@@ -123,7 +81,7 @@ static void copy_all(cg *g, const et_step *s) {
     et_expr to = cg_offset(g, s->to.space, s->to.id, s->to.index);
     to = et_subst_var(g->x, to, s->vars[0], k);
     g->family->copy(g, cg_address(g, s->to.space, s->to.id, to), cg_address(g, from.i2, from.i, of),
-                    cg_i32(g, PIECE));
+                    cg_i32(g, ET_ITEM_BYTES));
     cg_scope_end(g, mark);
     cg_items_end(g, &items);
 }
@@ -131,8 +89,8 @@ static void copy_all(cg *g, const et_step *s) {
 void cg_copy_early(cg *g) {
     bool any = false;
     for (int i = 0; i < g->f->nsteps; i++) {
-        if (!cg_comes_early(g, i)) continue;
         const et_step *s = &g->f->steps[i];
+        if (s->map.early != ET_MAP_EARLY_COPY) continue;
         cg_if first;
         bool once = cg_still_there(g, s);
         if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));

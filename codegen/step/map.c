@@ -1,36 +1,8 @@
 /* MAP steps. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include "ir/product/items.h"
 #include <string.h>
-
-/* The mask at BASE + j, if it is the same for every j < n: independent of the variable, or a bound
- * that is a multiple of n. */
-static bool same_mask(cg *g, et_expr mask, int var, et_expr base, int n) {
-    et_node_x x = *et_x(g->x, mask);
-    if (!et_expr_has_var(g->x, mask, var)) return true;
-    if (x.op == ET_X_AND || x.op == ET_X_OR)
-        return same_mask(g, x.ops[0], var, base, n) && same_mask(g, x.ops[1], var, base, n);
-    if (x.op == ET_X_NOT) return same_mask(g, x.ops[0], var, base, n);
-    if (x.op != ET_X_LT || et_x(g->x, x.ops[0])->type != ET_T_I32) return false;
-    int64_t step;
-    et_expr a0 = et_subst_var(g->x, x.ops[0], var, base);
-    et_expr a1 = et_subst_var(g->x, x.ops[0], var, et_add(g->x, base, et_int(g->x, 1)));
-    return !et_expr_has_var(g->x, x.ops[1], var) && et_is_int(g->x, et_sub(g->x, a1, a0), &step) &&
-           step == 1 && cg_divisible(g, a0, n) && cg_divisible(g, x.ops[1], n);
-}
-
-/* Elements per work-item: as many as fill a 16-byte store, divide the row, keep the mask whole and
- * leave enough work for the workgroup. */
-static int width(cg *g, const et_step *s, int64_t last, int64_t total, et_dtype to) {
-    if (!s->nvars || s->tag.id) return 1;
-    int var = s->vars[s->nvars - 1];
-    for (int n = 16 / et_dtype_bytes(to); n > 1; n /= 2) {
-        if (last % n || total / n < g->p->workgroup / 2) continue;
-        et_expr base = et_mul(g->x, et_var(g->x, cg_fresh_var(g, "u", last / n)), et_int(g->x, n));
-        if (!s->mask.id || same_mask(g, s->mask, var, base, n)) return n;
-    }
-    return 1;
-}
 
 static void store_all(cg *g, const et_step *s, int var, et_expr base, int n, val *v) {
     et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index), at[16];
@@ -62,14 +34,15 @@ struct map {
     et_expr base;
 };
 
-static struct map begin_map(cg *g, const et_step *s, int n, const int64_t *extent) {
+static struct map begin_map(cg *g, const et_map_loop *l) {
+    const et_step *s = &l->s;
+    int n = s->map.vector, last = s->nvars - 1;
     struct map m = {.s = s, .n = n, .var = -1, .nvars = s->nvars};
-    int last = s->nvars - 1;
     memcpy(m.vars, s->vars, sizeof m.vars);
-    memcpy(m.extent, extent, sizeof m.extent);
+    memcpy(m.extent, l->extent, sizeof m.extent);
     if (n == 1) return m;
     m.var = m.vars[last];
-    m.vars[last] = cg_fresh_var(g, "u", extent[last] / n);
+    m.vars[last] = cg_fresh_var(g, "u", l->extent[last] / n);
     m.base = et_mul(g->x, et_var(g->x, m.vars[last]), et_int(g->x, n));
     m.extent[last] /= n;
     return m;
@@ -114,43 +87,6 @@ static void map_item(cg *g, const struct map *m, val item) {
 
 /* ---- several items of a work-item at once ---- */
 
-enum {
-    MOST_AT_ONCE = 8, /* in tiles that are full, whose code looks at no row, */
-    SOME_AT_ONCE = 4, /* and in others, whose longer code costs more than it saves */
-    LOADED = 80,      /* registers of what is loaded for them from memory */
-};
-
-/* What is loaded from memory for an item. */
-struct loaded {
-    const cg *g;
-    const struct map *m;
-    int elements;
-};
-
-static void count_load(void *ctx, et_expr e) {
-    struct loaded *l = ctx;
-    const et_node_x *n = et_x(l->g->x, e);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR &&
-        et_expr_has_vars(l->g->x, e, l->m->s->nvars, l->m->s->vars))
-        l->elements += l->m->n;
-}
-
-static int elements_of(const cg *g, const struct map *m) {
-    struct loaded l = {g, m, 0};
-    et_walk(g->x, m->s->value, count_load, &l);
-    return l.elements;
-}
-
-/* How many items of a work-item are loaded before the first is stored: a round trip to memory for
- * all of them in place of one for each. */
-static int at_once(cg *g, const struct map *m, int64_t items) {
-    int n = g->below.id ? MOST_AT_ONCE : SOME_AT_ONCE, elements = elements_of(g, m);
-    if (!elements || m->s->tag.id || items % g->p->workgroup) return 1;
-    while (n > 1 && (items / g->p->workgroup % n || n * elements > LOADED))
-        n /= 2;
-    return n;
-}
-
 static val decode_nth(cg *g, const struct map *m, val item, int i) {
     item = cg_addi(g, item, (int64_t)i * g->p->workgroup);
     cg_decode(g, item, m->nvars, m->vars, m->extent);
@@ -158,7 +94,7 @@ static val decode_nth(cg *g, const struct map *m, val item, int i) {
 }
 
 static void load_and_store(cg *g, const struct map *m, val item, int n) {
-    val v[MOST_AT_ONCE][16];
+    val v[ET_MAP_UNROLL][16];
     for (int i = 0; i < n; i++) {
         int mark = cg_scope(g);
         decode_nth(g, m, item, i);
@@ -220,142 +156,57 @@ static void map_own(cg *g, const struct map *m, val item, int64_t all) {
     cg_if_end(g, &in);
 }
 
-static void map_all(cg *g, const et_step *s, int n, const int64_t *extent, int64_t total) {
-    struct map m = begin_map(g, s, n, extent);
-    int many = at_once(g, &m, total / n);
+/* MANY items of a work-item at a time. */
+static void map_all(cg *g, const et_map_loop *l, int many) {
+    struct map m = begin_map(g, l);
+    int64_t items = l->total / m.n;
     if (many == 1) {
-        map_each(g, &m, total / n);
+        map_each(g, &m, items);
         return;
     }
     cg_for f;
-    val zero = cg_i32(g, 0), end = cg_i32(g, total / n), by = cg_i32(g, many * g->p->workgroup);
+    val zero = cg_i32(g, 0), end = cg_i32(g, items), by = cg_i32(g, many * g->p->workgroup);
     val first = cg_for_begin(g, &f, zero, end, by, true, 0, NULL);
     map_items(g, &m, cg_add(g, first, g->tid), many);
     cg_for_end(g, &f, NULL);
 }
 
-/* A map as it is emitted, and how its iterations are shared out. */
-struct whole {
-    et_step s;
-    bool once; /* the mask is the same for all of them, and no part of S */
-    int n;
-    int64_t extent[ET_MAX_VARS + 1], total;
-};
-
-static struct whole whole_of(cg *g, const et_step *s) {
-    struct whole w = {.s = *s, .n = 1, .total = 1};
-    for (int i = 0; i < s->nvars; i++) {
-        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &w.extent[i]))
-            et_bug("the extent of %s in a map step is not constant", et_var_name(g->x, s->vars[i]));
-        w.total *= w.extent[i];
-    }
-    et_dtype to = cg_place_dtype(g, s->to.space, s->to.id);
-    if (to == ET_I32 && et_x(g->x, s->value)->type == ET_T_I32)
-        w.s.value = et_op1(g->x, ET_X_TO_I32, s->value);
-    w.once = s->mask.id && !et_expr_has_vars(g->x, s->mask, s->nvars, s->vars);
-    if (w.once) w.s.mask = ET_NO_EXPR;
-    if (s->nvars) w.n = width(g, &w.s, w.extent[s->nvars - 1], w.total, to);
-    return w;
-}
-
-/* The conjunct of MASK that bounds rows, `... + row < rows`, with no tensor in it; and what is left
- * of MASK, or none. */
-static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
-    et_node_x x = *et_x(g->x, mask);
-    *rest = ET_NO_EXPR;
-    if (x.op == ET_X_LT && et_expr_has_var(g->x, x.ops[0], row) &&
-        !et_expr_has_var(g->x, x.ops[1], row) && !et_expr_loads(g->x, mask))
-        return mask;
-    if (x.op != ET_X_AND) return ET_NO_EXPR;
-    for (int i = 0; i < 2; i++) {
-        et_expr left, bound = bound_of(g, x.ops[i], row, &left);
-        if (!bound.id) continue;
-        *rest = left.id ? et_op2(g->x, ET_X_AND, left, x.ops[1 - i]) : x.ops[1 - i];
-        return bound;
-    }
-    return ET_NO_EXPR;
-}
-
-struct choice {
-    const cg *g;
-    bool loads;
-};
-
-static void find_choice(void *ctx, et_expr e) {
-    struct choice *q = ctx;
-    const et_node_x *n = et_x(q->g->x, e);
-    for (int i = 1; n->op == ET_X_SELECT && i < n->nops; i++)
-        q->loads |= et_expr_loads(q->g->x, n->ops[i]);
-}
-
-enum { FEW = 16 }; /* rows, at least, of tiles that are looked at one by one */
-
-static int64_t lower(const cg *g, et_expr e) {
-    int64_t lo, hi;
-    return et_bounds(g->x, e, &lo, &hi) ? lo : 0;
-}
-
-/* Does the map load what only one arm of a choice reads, as rotary embeddings do? */
-static bool chooses_loads(const cg *g, const et_step *s) {
-    struct choice q = {g, false};
-    et_walk(g->x, s->value, find_choice, &q);
-    return q.loads;
-}
-
-/* Tiles of many rows, most of which are full: with warpgroup MMA, so that a tile is as
- * large as registers allow, and where loads depend on choices, these have code of their own, in
- * which nobody looks at rows and more is in flight at once. False: there is no such. */
-static bool map_full(cg *g, const struct whole *w) {
-    const et_step *s = &w->s;
-    int64_t step;
-    et_expr rest, bound;
-    bool many = false;
-    for (int i = 0; i < g->f->nsteps; i++)
-        many |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
-    if (!g->t->warpgroup || !s->mask.id || !s->nvars || s->tag.id) return false;
-    int row = s->vars[0];
-    bound = bound_of(g, s->mask, row, &rest);
-    if (!bound.id) return false;
-    many |= lower(g, et_x(g->x, bound)->ops[1]) > FEW && chooses_loads(g, s);
-    if (!many) return false;
-    const et_expr at = et_x(g->x, bound)->ops[0], limit = et_x(g->x, bound)->ops[1];
-    et_expr first = et_subst_var(g->x, at, row, et_int(g->x, 0));
-    if (!et_is_int(g->x, et_sub(g->x, et_sub(g->x, at, first), et_var(g->x, row)), &step) || step)
-        return false;
-    for (int v = 0; v < s->nvars; v++)
-        if (et_expr_has_var(g->x, first, s->vars[v])) return false;
-    et_expr last = et_add(g->x, first, et_int(g->x, w->extent[0] - 1));
+/* Where the plan says that tiles that are full have code of their own. */
+static void map_full(cg *g, const et_map_loop *l) {
+    et_map_loop full = *l;
+    et_expr bound;
+    bool may = et_map_may_be_full(cg_cx(g), l, &bound, &full.s.mask);
+    et_check(may);
+    const et_node_x *less = et_x(g->x, bound);
+    const et_expr at = less->ops[0], limit = less->ops[1];
+    et_expr first = et_subst_var(g->x, at, l->s.vars[0], et_int(g->x, 0));
+    et_expr last = et_add(g->x, first, et_int(g->x, l->extent[0] - 1));
     val all = cg_emit(g, et_op2(g->x, ET_X_LT, last, limit));
-    struct whole full = *w;
-    full.s.mask = rest;
     cg_if whole, part;
     cg_if_begin(g, &whole, all);
     int mark = cg_scope(g);
     g->below = bound;
-    map_all(g, &full.s, full.n, full.extent, full.total);
+    map_all(g, &full, l->s.map.full);
     g->below = ET_NO_EXPR;
     cg_scope_end(g, mark);
     cg_if_end(g, &whole);
     cg_if_begin(g, &part, LLVMBuildNot(g->b, all, ""));
     mark = cg_scope(g);
-    map_all(g, s, w->n, w->extent, w->total);
+    map_all(g, l, l->s.map.unroll);
     cg_scope_end(g, mark);
     cg_if_end(g, &part);
-    return true;
 }
 
-/* ---- what maps read, loaded before the steps in front of them ----
+/* ---- loads before the steps in front of a map, as its plan says (ET_MAP_EARLY_LOADS) ----
  *
- * A task of few steps, and where weights come ahead of tasks any, is as long as its trips to
- * memory, one behind the other. So what maps read is in flight while the product or the reductions
- * before them run, and what nobody writes while the tile waits. The first wave, which polls, has no
- * items where the others are enough for all: its polls would come behind its loads. */
+ * The first wave, which polls, has no items where the others are enough for all: its polls would
+ * come behind its loads. */
 
-enum { MOST_AHEAD = 48, MOST_TURNS = 2, MOST_NODES = 400 };
+enum { MOST_AHEAD = 48, MOST_NODES = 400 };
 
 struct cg_ahead {
     const et_step *s;
-    struct whole w;
+    et_map_loop l;
     struct map m;
     bool others; /* the first wave has no items */
     int turn;    /* which of the work-item's items this is */
@@ -454,7 +305,7 @@ static val own_item(cg *g, const struct cg_ahead *a) {
 
 /* Binds the work-item's item: a work-item without one has the first. */
 static void bind_only(cg *g, const struct cg_ahead *a) {
-    int64_t items = a->w.total / a->w.n;
+    int64_t items = a->l.total / a->m.n;
     val item = own_item(g, a);
     if (items < (int64_t)(a->turn + 1) * g->p->workgroup)
         item = cg_select(g, cg_icmp(g, LLVMIntULT, item, cg_i32(g, items)), item, cg_i32(g, 0));
@@ -463,7 +314,7 @@ static void bind_only(cg *g, const struct cg_ahead *a) {
 
 static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
     struct find_ahead f = {g, a, waited, true, true, true, MOST_NODES};
-    et_expr at[16] = {a->w.s.value}, mask = a->s->mask;
+    et_expr at[16] = {a->l.s.value}, mask = a->s->mask;
     int mark = cg_scope(g);
     bind_only(g, a);
     recall_all(g, a);
@@ -473,10 +324,10 @@ static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
     bool sure = mask.id && a->n && a->e[0].id == mask.id;
     if (sure) g->guard = a->v[0];
     if (sure || !mask.id) {
-        if (a->m.n > 1) find_loads(&f, a->w.s.value, true);
+        if (a->m.n > 1) find_loads(&f, a->l.s.value, true);
         f.wide = false;
         f.left = MOST_NODES;
-        if (a->m.n > 1) cg_unroll(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
+        if (a->m.n > 1) cg_unroll(g, a->l.s.value, a->m.var, a->m.base, a->m.n, at);
         for (int j = 0; j < a->m.n; j++)
             find_loads(&f, at[j], true);
     }
@@ -506,36 +357,24 @@ static void load_before_waits(cg *g, struct cg_ahead *a) {
     }
 }
 
-/* Turns in which the workgroup sees to all items; 0: what they load has no room in registers. */
-static int turns_of(const cg *g, const struct whole *w, const struct map *m) {
-    int64_t turns = (w->total / w->n + g->p->workgroup - 1) / g->p->workgroup;
-    return turns > MOST_TURNS || (turns > 1 && turns * elements_of(g, m) > LOADED) ? 0 : (int)turns;
-}
-
-static void map_ahead(cg *g, const et_step *s, int most) {
-    struct whole w = whole_of(g, s);
-    struct map m = begin_map(g, &w.s, w.n, w.extent);
-    int turns = turns_of(g, &w, &m);
-    for (int i = 0; i < turns && turns <= most; i++) {
+static void map_ahead(cg *g, const et_step *s) {
+    et_map_loop l = et_map_loop_of(cg_cx(g), s);
+    struct map m = begin_map(g, &l);
+    int turns = et_map_early_turns(cg_cx(g), &l, m.n);
+    for (int i = 0; i < turns; i++) {
         struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
-        *a = (struct cg_ahead){.s = s, .w = w, .m = m, .turn = i, .next = g->ahead};
-        a->m.s = &a->w.s;
-        a->others = w.total / w.n <= g->p->workgroup - g->t->wave;
+        *a = (struct cg_ahead){.s = s, .l = l, .m = m, .turn = i, .next = g->ahead};
+        a->m.s = &a->l.s;
+        a->others = l.total / m.n <= g->p->workgroup - g->t->wave;
         load_before_waits(g, a);
         g->ahead = a;
     }
 }
 
 void cg_maps_ahead(cg *g, const et_func *f) {
-    bool begun = g->family->stream != NULL;
     g->ahead = NULL;
     for (int i = 0; i < f->nsteps; i++)
-        begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
-    for (int i = 0, most = begun ? MOST_TURNS : 1; i < f->nsteps; i++) {
-        const et_step *s = &f->steps[i];
-        begun |= s == g->streamed;
-        if (begun && s->kind == ET_STEP_MAP && !s->tag.id) map_ahead(g, s, most);
-    }
+        if (f->steps[i].map.early == ET_MAP_EARLY_LOADS) map_ahead(g, &f->steps[i]);
 }
 
 void cg_maps_ahead_waited(cg *g) {
@@ -548,20 +387,24 @@ static void map_whole(cg *g, const et_step *s, const struct cg_ahead *ahead) {
     cg_if outer;
     int mark = cg_scope(g);
     if (ahead) recall_all(g, ahead);
-    struct whole w = ahead ? ahead->w : whole_of(g, s);
-    if (w.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
-    if (ahead && w.total / w.n < (int64_t)(ahead->turn + 1) * g->p->workgroup)
-        map_own(g, &ahead->m, own_item(g, ahead), w.total / w.n);
+    et_map_loop l = ahead ? ahead->l : et_map_loop_of(cg_cx(g), s);
+    int64_t items = l.total / s->map.vector;
+    if (l.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
+    if (ahead && items < (int64_t)(ahead->turn + 1) * g->p->workgroup)
+        map_own(g, &ahead->m, own_item(g, ahead), items);
     else if (ahead)
         map_item(g, &ahead->m, own_item(g, ahead));
-    else if (!map_full(g, &w))
-        map_all(g, &w.s, w.n, w.extent, w.total);
-    if (w.once) cg_if_end(g, &outer);
+    else if (s->map.full)
+        map_full(g, &l);
+    else
+        map_all(g, &l, s->map.unroll);
+    if (l.once) cg_if_end(g, &outer);
     cg_scope_end(g, mark);
 }
 
 void cg_step_map(cg *g, const et_step *s) {
     bool known = false;
+    et_check(s->map.made);
     for (const struct cg_ahead *a = g->ahead; a; a = a->next) {
         if (a->s == s) map_whole(g, s, a);
         known |= a->s == s;

@@ -1,16 +1,15 @@
-/* REDUCE steps. A row is shared by a power of two of lanes, or, where there are no more than half
- * as many rows as waves, by several waves: by all, where only some of the rows may exist and each
- * is long. The order of every sum follows from the step alone. */
+/* REDUCE steps, as their plans say (et_reduce_plan): a row is shared by lanes of a wave, or by
+ * several waves, whose parts meet in LDS. */
 #include "codegen/step/reduce.h"
 #include "ir/base/diag.h"
 #include <limits.h>
 #include <math.h>
 
-static bool indexed(const struct reduce *r) {
+static bool indexed(const et_reduce_loop *r) {
     return r->s->red == ET_RED_ARGMAX;
 }
 
-struct best cg_best_none(cg *g, const struct reduce *r) {
+struct best cg_best_none(cg *g, const et_reduce_loop *r) {
     struct best b = {NULL, indexed(r) ? cg_i32(g, INT_MAX) : NULL};
     switch (r->s->red) {
     case ET_RED_SUM:
@@ -25,7 +24,7 @@ struct best cg_best_none(cg *g, const struct reduce *r) {
     return b;
 }
 
-struct best cg_best_of(cg *g, const struct reduce *r, struct best a, struct best b) {
+struct best cg_best_of(cg *g, const et_reduce_loop *r, struct best a, struct best b) {
     LLVMTypeRef t = LLVMTypeOf(a.v);
     switch (r->s->red) {
     case ET_RED_SUM:
@@ -49,152 +48,49 @@ struct best cg_best_of(cg *g, const struct reduce *r, struct best a, struct best
     }
 }
 
-/* ---- how a step is shared out ---- */
-
-static int64_t rows_of(cg *g, const et_step *s, int64_t *extent) {
-    int64_t rows = 1;
-    for (int i = 0; i < s->nvars; i++) {
-        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &extent[i]))
-            et_bug("the extent of %s in a reduce step is not constant",
-                   et_var_name(g->x, s->vars[i]));
-        rows *= extent[i];
-    }
-    return rows;
-}
-
 static int waves(cg *g) {
     return g->p->workgroup / g->t->wave;
 }
 
-/* Rows that are reduced side by side, each by as many waves; a power of two. */
-static int beside(cg *g, int64_t rows) {
-    int n = 1;
-    while (n < rows && n < waves(g))
-        n *= 2;
-    return n;
-}
-
-/* Are rows shared by several waves, whose partial results are combined through LDS? */
-static bool through_lds(cg *g, const et_step *s) {
-    int64_t extent[ET_MAX_VARS];
-    return beside(g, rows_of(g, s, extent)) < waves(g);
-}
-
-enum {
-    MOST_AT_ONCE = 4,        /* rows that a lane has parts of at once */
-    MOST_ROWS = MOST_AT_ONCE /* of several waves each, whose parts LDS has room for */
-};
-
-/* Does every wave have a part of every row? Of a few long rows the first ones may be the only ones
- * that exist, and are then reduced by all waves. */
-static bool by_all(cg *g, const et_step *s, int64_t rows, int64_t row_extent) {
-    if (!s->mask.id || s->nvars != 1 || s->red == ET_RED_ARGMAX) return false;
-    const et_node_x *mask = et_x(g->x, s->mask);
-    return rows > 1 && rows <= MOST_ROWS && row_extent >= g->p->workgroup && mask->op == ET_X_LT &&
-           et_expr_eq(mask->ops[0], et_var(g->x, s->vars[0])) &&
-           !et_expr_has_var(g->x, mask->ops[1], s->vars[0]);
-}
-
-enum { MANY_NEIGHBOURS = 8 };
-
-struct neighbours {
-    cg *g;
-    int rvar, row; /* the variable that differs between neighbouring rows */
-    bool adjacent;
-};
-
-/* Does LOAD read the same, or adjacent, elements for neighbouring rows? */
-static void compare_rows(void *ctx, et_expr load) {
-    struct neighbours *n = ctx;
-    et_exprs *x = n->g->x;
-    const et_node_x *l = et_x(x, load);
-    if (l->op != ET_X_LOAD || !et_expr_has_var(x, load, n->rvar) ||
-        !et_expr_has_var(x, load, n->row))
-        return;
-    et_expr at = cg_offset(n->g, l->i2, l->i, l->ops);
-    et_expr next = et_subst_var(x, at, n->row, et_add(x, et_var(x, n->row), et_int(x, 1)));
-    int64_t step;
-    n->adjacent &= et_is_int(x, et_sub(x, next, at), &step) && (step == 0 || step == 1);
-}
-
-/* Elements of neighbouring rows are adjacent in memory: then a lane for each row reads whole lines,
- * and no lanes have to combine parts. Else lanes that share a row read whole lines. */
-static bool rows_adjacent(cg *g, const et_step *s, const int64_t *extent) {
-    if (!s->nvars || extent[s->nvars - 1] < MANY_NEIGHBOURS) return false;
-    struct neighbours n = {g, s->rvar, s->vars[s->nvars - 1], true};
-    et_walk(g->x, s->value, compare_rows, &n);
-    return n.adjacent;
-}
-
-static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *extent) {
-    struct reduce r = {.s = s, .n = 1, .wide = 1};
-    r.real = et_x(g->x, s->value)->type != ET_T_I32;
-    r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
-    if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
-    bool several = beside(g, rows) < waves(g), all = several && by_all(g, s, rows, r.extent);
-    r.lanes = !several ? g->t->wave : all ? g->p->workgroup : g->p->workgroup / beside(g, rows);
-    bool apart = several || !rows_adjacent(g, s, extent);
-    if (r.extent < 1 && apart) return r;
-    for (r.n = 8; r.extent < 1 ? r.n > 1 : r.extent % r.n; r.n /= 2) {
-    }
-    if (!several) {
-        int lanes = 1;
-        while (apart && lanes < g->t->wave && lanes < r.extent / r.n)
-            lanes *= 2;
-        while (lanes < g->t->wave && rows < (int64_t)waves(g) * (g->t->wave / lanes))
-            lanes *= 2;
-        r.lanes = lanes;
-    }
-    while (r.n > 1 && r.extent / r.n * 2 <= r.lanes)
-        r.n /= 2;
-    if (!apart) r.wide = cg_reduce_wide_of(g, &r, rows, extent);
-    return r;
-}
-
 /* ---- one lane's part of a row ---- */
 
-/* Items of a lane that are loaded at once; in long rows more, for fewer round trips to memory. */
-enum { UNROLL = 4, MANY = 8 };
-
-static int at_once(const struct reduce *r) {
-    return r->extent > 0 && r->extent / r->n >= MANY * r->lanes ? MANY : UNROLL;
-}
-
 /* The values of one item. */
-static void item_values(cg *g, const struct reduce *r, val item, val *v) {
-    int u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->n);
+static void item_values(cg *g, const et_reduce_loop *r, val item, val *v) {
+    int u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->plan.vector);
     cg_bind(g, u, item, true);
-    et_expr base = et_mul(g->x, et_var(g->x, u), et_int(g->x, r->n));
+    et_expr base = et_mul(g->x, et_var(g->x, u), et_int(g->x, r->plan.vector));
     int mark = cg_scope(g);
-    if (r->extent == r->n) base = et_int(g->x, 0);
-    if (r->n > 1) {
-        cg_emit_n(g, r->value, r->s->rvar, base, r->n, v);
+    if (r->extent == r->plan.vector) base = et_int(g->x, 0);
+    if (r->plan.vector > 1) {
+        cg_emit_n(g, r->value, r->s->rvar, base, r->plan.vector, v);
     } else {
         cg_bind(g, r->s->rvar, item, true);
         v[0] = cg_emit(g, r->value);
     }
     cg_scope_end(g, mark);
-    for (int j = 0; j < r->n; j++)
+    for (int j = 0; j < r->plan.vector; j++)
         if (LLVMTypeOf(v[j]) == g->i1) v[j] = LLVMBuildUIToFP(g->b, v[j], g->f32, "");
-    for (int j = 0; j < r->n && indexed(r) && r->real; j++) /* NaN is as if it were -inf */
+    for (int j = 0; j < r->plan.vector && indexed(r) && r->real;
+         j++) /* NaN is as if it were -inf */
         v[j] = cg_fmax(g, v[j], cg_f32(g, (double)-INFINITY));
 }
 
-/* Adds N items to ACC, ITEM and every r->lanes after it: all are loaded before any is combined. */
-static struct best accumulate(cg *g, const struct reduce *r, struct best acc, val item, int n) {
-    val v[MANY][16], at[MANY];
+/* Adds N items to ACC, ITEM and those LANES apart behind it: all are loaded before any is combined.
+ */
+static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, val item, int n) {
+    val v[ET_REDUCE_UNROLL][16], at[ET_REDUCE_UNROLL];
     if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
-        at[i] = cg_addi(g, item, (int64_t)i * r->lanes);
+        at[i] = cg_addi(g, item, (int64_t)i * r->plan.lanes);
         item_values(g, r, at[i], v[i]);
     }
     for (int i = 0; i < n; i++) {
         struct best part[16];
-        for (int j = 0; j < r->n; j++)
-            part[j] =
-                (struct best){v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->n), j) : NULL};
-        for (int step = 1; step < r->n; step *= 2)
-            for (int j = 0; j + step < r->n; j += 2 * step)
+        for (int j = 0; j < r->plan.vector; j++)
+            part[j] = (struct best){
+                v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->plan.vector), j) : NULL};
+        for (int step = 1; step < r->plan.vector; step *= 2)
+            for (int j = 0; j + step < r->plan.vector; j += 2 * step)
                 part[j] = cg_best_of(g, r, part[j], part[j + step]);
         acc = cg_best_of(g, r, acc, part[0]);
     }
@@ -202,7 +98,7 @@ static struct best accumulate(cg *g, const struct reduce *r, struct best acc, va
 }
 
 /* As `accumulate`, of one item that may lie past the last. */
-static struct best accumulate_inside(cg *g, const struct reduce *r, struct best acc, val item,
+static struct best accumulate_inside(cg *g, const et_reduce_loop *r, struct best acc, val item,
                                      val total) {
     cg_if in;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
@@ -217,27 +113,28 @@ static struct best accumulate_inside(cg *g, const struct reduce *r, struct best 
 }
 
 /* Numbers of items: of 32 bits where a step past the last still fits. */
-static LLVMTypeRef counter_type(cg *g, const struct reduce *r) {
+static LLVMTypeRef counter_type(cg *g, const et_reduce_loop *r) {
     int64_t lo, hi = r->extent;
     if (r->extent < 0) et_span(g->x, r->s->rextent, &lo, &hi);
     return hi <= INT32_MAX - (1 << 16) ? g->i32 : g->i64;
 }
 
 /* How many items there are: none where a tensor says less than that. */
-static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
+static val items_of(cg *g, const et_reduce_loop *r, LLVMTypeRef t) {
     int64_t lo, hi;
-    if (r->extent >= 0) return LLVMConstInt(t, (uint64_t)(r->extent / r->n), false);
+    if (r->extent >= 0) return LLVMConstInt(t, (uint64_t)(r->extent / r->plan.vector), false);
     val n = t == g->i64 ? cg_emit_i64(g, r->s->rextent) : cg_emit_i32(g, r->s->rextent);
     et_span(g->x, r->s->rextent, &lo, &hi);
     return lo >= 0 ? n : cg_call(g, "llvm.smax", 1, &t, 2, (val[]){n, LLVMConstNull(t)});
 }
 
 /* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
-static struct best lane_part(cg *g, const struct reduce *r, val sub) {
+static struct best lane_part(cg *g, const et_reduce_loop *r, val sub) {
     struct best acc = cg_best_none(g, r);
     bool constant = r->extent >= 0;
-    int looped = indexed(r) ? 2 : 1, many = at_once(r) * r->lanes;
-    int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
+    int looped = indexed(r) ? 2 : 1, many = r->plan.unroll * r->plan.lanes;
+    int64_t items = constant ? r->extent / r->plan.vector : -1,
+            whole = constant ? items / many * many : -1;
     LLVMTypeRef t = counter_type(g, r);
     val total = items_of(g, r, t), zero = LLVMConstNull(t);
     val all_at_once = LLVMConstInt(t, (uint64_t)many, false);
@@ -252,7 +149,7 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
         if (!constant || whole > many)
             item =
                 cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, looped, v), sub);
-        acc = accumulate(g, r, (struct best){v[0], v[1]}, item, at_once(r));
+        acc = accumulate(g, r, (struct best){v[0], v[1]}, item, r->plan.unroll);
         v[0] = acc.v;
         v[1] = acc.at;
         if (!constant || whole > many) cg_for_end(g, &f, v);
@@ -260,15 +157,15 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     if (constant && whole == items) return (struct best){v[0], v[1]};
     val item = cg_add(g, from, sub);
     acc = (struct best){v[0], v[1]};
-    if (constant) { /* fewer than MANY: those that all lanes have at once, too */
-        int rest = (int)((items - whole) / r->lanes);
+    if (constant) { /* fewer than are unrolled: those that all lanes have at once, too */
+        int rest = (int)((items - whole) / r->plan.lanes);
         if (rest) acc = accumulate(g, r, acc, item, rest);
-        if (items % r->lanes == 0) return acc;
-        item = cg_addi(g, item, (int64_t)rest * r->lanes);
+        if (items % r->plan.lanes == 0) return acc;
+        item = cg_addi(g, item, (int64_t)rest * r->plan.lanes);
         return accumulate_inside(g, r, acc, item, total);
     }
     item = cg_add(g,
-                  cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->lanes, false),
+                  cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->plan.lanes, false),
                                constant, looped, v),
                   sub);
     acc = accumulate_inside(g, r, (struct best){v[0], v[1]}, item, total);
@@ -279,9 +176,9 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
 }
 
 /* Parts of N rows that LANES side by side have, each combined in all of these. */
-static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int lanes) {
+static void fold_lanes(cg *g, const et_reduce_loop *r, struct best *b, int n, int lanes) {
     for (int m = 1; m < lanes; m *= 2) {
-        struct best o[MOST_AT_ONCE];
+        struct best o[ET_REDUCE_ROWS];
         for (int i = 0; i < n; i++) {
             o[i].v = cg_shuffle_xor(g, b[i].v, m);
             o[i].at = indexed(r) ? cg_shuffle_xor(g, b[i].at, m) : NULL;
@@ -291,7 +188,7 @@ static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int
     }
 }
 
-static void store_result(cg *g, const struct reduce *r, struct best b) {
+static void store_result(cg *g, const et_reduce_loop *r, struct best b) {
     const et_place *to = &r->s->to;
     val v = b.v;
     if (indexed(r)) /* of no values */
@@ -304,67 +201,37 @@ static void store_result(cg *g, const struct reduce *r, struct best b) {
 
 /* ---- the two ways ---- */
 
-struct sources {
-    cg *g;
-    bool lds; /* all is read from there, and of what is read and computed nothing is out of range */
-};
-
-static void find_source(void *ctx, et_expr e) {
-    struct sources *q = ctx;
-    const et_exprs *x = q->g->x;
-    const et_node_x *n = et_x(x, e);
-    int64_t lo, hi;
-    if (n->op == ET_X_IDIV || n->op == ET_X_MOD) q->lds &= et_is_int(x, n->ops[1], &lo);
-    if (n->op != ET_X_LOAD) return;
-    q->lds &= n->i2 == ET_LOAD_LOCAL && !q->g->f->locals[n->i].rows;
-    for (int i = 0; i < n->nops && q->lds; i++)
-        q->lds = et_bounds(x, n->ops[i], &lo, &hi) && lo >= 0 && hi < q->g->f->locals[n->i].dim[i];
-}
-
-/* May rows that do not exist be reduced like the others, without a store? Then lanes do not
- * diverge, and shuffles are faster. */
-static bool may_reduce_all(cg *g, const struct reduce *r) {
-    struct sources q = {g, true};
-    et_walk(g->x, r->value, find_source, &q);
-    return q.lds;
-}
-
 /* How rows of the step are shared out among lanes that are a wave at most. */
 struct in_waves {
-    int many; /* rows that a lane has a part of at once */
     int64_t per_round;
-    const int64_t *extent;
     val row, sub;
     bool whole, guarded; /* rows that do not exist are reduced, too; the last iteration may have
                             fewer rows */
 };
 
-static struct in_waves share_out(cg *g, const struct reduce *r, int64_t rows,
-                                 const int64_t *extent) {
-    int per_wave = g->t->wave / r->lanes;
-    struct in_waves w = {.many = 1, .extent = extent, .row = g->wave, .sub = g->lane};
-    w.per_round = (int64_t)waves(g) * per_wave;
-    w.guarded = rows % w.per_round != 0;
-    w.whole = per_wave > 1 && r->extent > 0 && !w.guarded && may_reduce_all(g, r);
-    bool straight = r->extent > 0 && r->extent / r->n <= r->lanes;
-    while (w.whole && straight && w.many < MOST_AT_ONCE && rows % (2 * w.many * w.per_round) == 0)
-        w.many *= 2;
+static struct in_waves share_out(cg *g, const et_reduce_loop *r) {
+    int per_wave = g->t->wave / r->plan.lanes;
+    struct in_waves w = {.row = g->wave, .sub = g->lane};
+    w.per_round = et_reduce_beside(cg_cx(g), r->plan.lanes);
+    w.guarded = r->rows % w.per_round != 0;
+    w.whole = et_reduce_may_all(cg_cx(g), r, r->plan.lanes);
     if (per_wave == 1) return w;
     w.row = cg_add(g, cg_muli(g, g->wave, per_wave),
-                   LLVMBuildUDiv(g->b, g->lane, cg_i32(g, r->lanes), ""));
-    w.sub = LLVMBuildURem(g->b, g->lane, cg_i32(g, r->lanes), "");
+                   LLVMBuildUDiv(g->b, g->lane, cg_i32(g, r->plan.lanes), ""));
+    w.sub = LLVMBuildURem(g->b, g->lane, cg_i32(g, r->plan.lanes), "");
     return w;
 }
 
-static int bind_round(cg *g, const struct reduce *r, const struct in_waves *w, val row, int round) {
+static int bind_round(cg *g, const et_reduce_loop *r, const struct in_waves *w, val row,
+                      int round) {
     int mark = cg_scope(g);
-    cg_decode(g, cg_addi(g, row, round * w->per_round), r->s->nvars, r->s->vars, w->extent);
-    for (int i = 0; r->lanes == g->t->wave && i < r->s->nvars; i++)
+    cg_decode(g, cg_addi(g, row, round * w->per_round), r->s->nvars, r->s->vars, r->row_extent);
+    for (int i = 0; r->plan.lanes == g->t->wave && i < r->s->nvars; i++)
         g->divergent[r->s->vars[i]] = false;
     return mark;
 }
 
-static void store_first(cg *g, const struct reduce *r, const struct in_waves *w, struct best b) {
+static void store_first(cg *g, const et_reduce_loop *r, const struct in_waves *w, struct best b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, w->sub, cg_i32(g, 0)));
     store_result(g, r, b);
@@ -372,14 +239,14 @@ static void store_first(cg *g, const struct reduce *r, const struct in_waves *w,
 }
 
 /* One row of each lane, if it exists. */
-static void reduce_row(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
+static void reduce_row(cg *g, const et_reduce_loop *r, const struct in_waves *w, val row) {
     cg_if masked;
     int mark = bind_round(g, r, w, row, 0);
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
     struct best b = lane_part(g, r, w->sub);
-    g->apart = r->lanes < g->t->wave && (w->guarded || r->s->mask.id);
-    fold_lanes(g, r, &b, 1, r->lanes);
+    g->apart = r->plan.lanes < g->t->wave && (w->guarded || r->s->mask.id);
+    fold_lanes(g, r, &b, 1, r->plan.lanes);
     g->apart = false;
     store_first(g, r, w, b);
     cg_scope_end(g, inner);
@@ -388,15 +255,15 @@ static void reduce_row(cg *g, const struct reduce *r, const struct in_waves *w, 
 }
 
 /* Several, of which those that exist are stored. */
-static void reduce_rows(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
-    struct best b[MOST_AT_ONCE];
-    for (int i = 0; i < w->many; i++) {
+static void reduce_rows(cg *g, const et_reduce_loop *r, const struct in_waves *w, val row) {
+    struct best b[ET_REDUCE_ROWS];
+    for (int i = 0; i < r->plan.rows; i++) {
         int mark = bind_round(g, r, w, row, i);
         b[i] = lane_part(g, r, w->sub);
         cg_scope_end(g, mark);
     }
-    fold_lanes(g, r, b, w->many, r->lanes);
-    for (int i = 0; i < w->many; i++) {
+    fold_lanes(g, r, b, r->plan.rows, r->plan.lanes);
+    for (int i = 0; i < r->plan.rows; i++) {
         cg_if masked;
         int mark = bind_round(g, r, w, row, i);
         if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
@@ -408,18 +275,19 @@ static void reduce_rows(cg *g, const struct reduce *r, const struct in_waves *w,
     }
 }
 
-static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
-    struct in_waves w = share_out(g, r, rows, extent);
-    int64_t step = w.many * w.per_round;
+static void reduce_in_waves(cg *g, const et_reduce_loop *r) {
+    struct in_waves w = share_out(g, r);
+    int64_t step = r->plan.rows * w.per_round;
     val row = w.row, none = NULL;
     cg_for f;
     cg_if in;
-    bool looped = rows > step;
+    bool looped = r->rows > step;
     if (looped)
         row = cg_add(
-            g, cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, step), true, 0, &none),
+            g,
+            cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, r->rows), cg_i32(g, step), true, 0, &none),
             row);
-    if (w.guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+    if (w.guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, r->rows)));
     if (w.whole)
         reduce_rows(g, r, &w, row);
     else
@@ -429,7 +297,7 @@ static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const i
 }
 
 /* Stores the partial result of a wave to LDS. */
-static void store_part(cg *g, const struct reduce *r, struct best b) {
+static void store_part(cg *g, const et_reduce_loop *r, struct best b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     val mine = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, g->wave, 8));
@@ -439,7 +307,7 @@ static void store_part(cg *g, const struct reduce *r, struct best b) {
 }
 
 /* The partial results of the N waves from FIRST on, combined in their order. */
-static struct best combine_waves(cg *g, const struct reduce *r, val first, int n) {
+static struct best combine_waves(cg *g, const et_reduce_loop *r, val first, int n) {
     val parts = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, first, 8));
     LLVMTypeRef t = r->real ? g->f32 : g->i32;
     struct best b = {NULL, NULL};
@@ -459,12 +327,11 @@ struct row {
     int mark, inner;
 };
 
-static struct row row_begin(cg *g, const struct reduce *r, val row, int64_t rows,
-                            const int64_t *extent) {
-    struct row at = {.guarded = beside(g, rows) != rows};
-    if (at.guarded) cg_if_begin(g, &at.in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+static struct row row_begin(cg *g, const et_reduce_loop *r, val row) {
+    struct row at = {.guarded = et_reduce_beside(cg_cx(g), r->plan.lanes) != r->rows};
+    if (at.guarded) cg_if_begin(g, &at.in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, r->rows)));
     at.mark = cg_scope(g);
-    cg_decode(g, row, r->s->nvars, r->s->vars, extent);
+    cg_decode(g, row, r->s->nvars, r->s->vars, r->row_extent);
     for (int i = 0; i < r->s->nvars; i++)
         g->divergent[r->s->vars[i]] = false;
     if (r->s->mask.id) cg_if_begin(g, &at.masked, cg_emit(g, r->s->mask));
@@ -472,25 +339,26 @@ static struct row row_begin(cg *g, const struct reduce *r, val row, int64_t rows
     return at;
 }
 
-static void row_end(cg *g, const struct reduce *r, struct row *at) {
+static void row_end(cg *g, const et_reduce_loop *r, struct row *at) {
     cg_scope_end(g, at->inner);
     if (r->s->mask.id) cg_if_end(g, &at->masked);
     cg_scope_end(g, at->mark);
     if (at->guarded) cg_if_end(g, &at->in);
 }
 
-static void reduce_by_several(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
-    int n = waves(g) / beside(g, rows);
-    val row = beside(g, rows) == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, cg_i32(g, n), "");
+static void reduce_by_several(cg *g, const et_reduce_loop *r) {
+    bool one_row = r->plan.lanes == g->p->workgroup;
+    int n = r->plan.lanes / g->t->wave;
+    val row = one_row ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, cg_i32(g, n), "");
     val first = cg_muli(g, row, n), sub = g->tid;
-    if (beside(g, rows) > 1) sub = LLVMBuildURem(g->b, g->tid, cg_i32(g, r->lanes), "");
-    struct row part = row_begin(g, r, row, rows, extent);
+    if (!one_row) sub = LLVMBuildURem(g->b, g->tid, cg_i32(g, r->plan.lanes), "");
+    struct row part = row_begin(g, r, row);
     struct best mine = lane_part(g, r, sub);
     fold_lanes(g, r, &mine, 1, g->t->wave);
     store_part(g, r, mine);
     row_end(g, r, &part);
     cg_barrier(g);
-    struct row whole = row_begin(g, r, row, rows, extent);
+    struct row whole = row_begin(g, r, row);
     struct best b = combine_waves(g, r, first, n);
     cg_if one;
     cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
@@ -519,8 +387,8 @@ static val part_ptr(cg *g, int row, val wave) {
 
 /* Parts of all lanes in the first ROWS rows: what is loaded of one is in flight with the others.
  */
-static void parts_of(cg *g, const struct reduce *r, int rows) {
-    struct best b[MOST_ROWS];
+static void parts_of(cg *g, const et_reduce_loop *r, int rows) {
+    struct best b[ET_REDUCE_ROWS];
     val in;
     for (int i = 0; i < rows; i++) {
         int mark = bind_row(g, r->s, i, &in);
@@ -536,7 +404,7 @@ static void parts_of(cg *g, const struct reduce *r, int rows) {
 }
 
 /* Wave number ROW combines the waves' partial results of row ROW, in their order. */
-static void combine_row(cg *g, const struct reduce *r, int row) {
+static void combine_row(cg *g, const et_reduce_loop *r, int row) {
     cg_if mine;
     val in, by = cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)row * g->t->wave));
     int mark = bind_row(g, r->s, row, &in);
@@ -555,7 +423,8 @@ static void combine_row(cg *g, const struct reduce *r, int row) {
 
 /* Code for the first row by itself and for all of them: most launches of a program for a few have
  * one. */
-static void reduce_by_all(cg *g, const struct reduce *r, int rows) {
+static void reduce_by_all(cg *g, const et_reduce_loop *r) {
+    int rows = (int)r->rows;
     val first, second;
     cg_if any, alone, more;
     cg_scope_end(g, bind_row(g, r->s, 1, &second));
@@ -575,15 +444,14 @@ static void reduce_by_all(cg *g, const struct reduce *r, int rows) {
 }
 
 void cg_step_reduce(cg *g, const et_step *s) {
-    int64_t extent[ET_MAX_VARS + 1];
-    int64_t rows = rows_of(g, s, extent);
-    struct reduce r = plan(g, s, rows, extent);
-    if (through_lds(g, s) && by_all(g, s, rows, r.extent))
-        reduce_by_all(g, &r, (int)rows);
-    else if (beside(g, rows) < waves(g))
-        reduce_by_several(g, &r, rows, extent);
-    else if (r.wide > 1)
-        cg_reduce_wide(g, &r, rows, extent);
+    et_reduce_loop r = et_reduce_loop_of(cg_cx(g), s);
+    et_check(s->reduce.made);
+    if (et_reduce_by_workgroup(cg_cx(g), &r, r.plan.lanes))
+        reduce_by_all(g, &r);
+    else if (r.plan.lanes > g->t->wave)
+        reduce_by_several(g, &r);
+    else if (r.plan.wide > 1)
+        cg_reduce_wide(g, &r);
     else
-        reduce_in_waves(g, &r, rows, extent);
+        reduce_in_waves(g, &r);
 }

@@ -7,10 +7,8 @@
 /* Prefetch what a product of the tile whose coordinates are bound will read, as far as its events
  * need not be waited for. */
 void cg_prefetch_ahead(cg *, const et_step *);
-/* Is step number STEP of the function being emitted a map that copies weights to LDS? The copies of
- * all such steps start when the tile begins, by the second; before the product they are waited for.
- */
-bool cg_comes_early(cg *, int step);
+/* The copies of weights to LDS whose maps' plans say that they start before the tile's waits. The
+ * first product waits for them. */
 void cg_copy_early(cg *);
 /* Is what STEP of the function being emitted leaves in local memory the same in all tiles of a
  * grid, and still there in the next one? Then it is left out where g->again. */
@@ -19,9 +17,8 @@ bool cg_still_there(cg *, const et_step *);
 bool cg_is_same(cg *, const et_step *, et_expr e);
 bool cg_stays(cg *, int local);
 void cg_step_map(cg *, const et_step *);
-/* Loads of the maps after the tile's streamed product, or of a tile of maps and reductions, where a
- * work-item has few items of them: what no task writes before the tile's waits, by the first; the
- * rest after the waits, by the second. */
+/* Loads of maps whose plans say that they are early: of what no task writes before the tile's
+ * waits, by the first; of the rest after the waits, by the second. */
 void cg_maps_ahead(cg *, const et_func *);
 void cg_maps_ahead_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);

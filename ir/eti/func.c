@@ -244,6 +244,7 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
         s->tag = eti_expr_of(p, ETI_LOOPS, ET_T_I32, "a tag");
         p->nscope = inner;
     }
+    if (!p->broken && eti_take_word(p, "plan")) eti_items_plan(p, s);
     eti_target(p, PLAIN, &s->to);
     eti_need(p, '=');
     if (s->kind == ET_STEP_REDUCE && s->rvar >= 0) {

@@ -206,6 +206,8 @@ void eti_group(eti_parser *);
 void eti_function(eti_parser *);
 void eti_step_contract(eti_parser *, et_step *);
 void eti_step_attend(eti_parser *, et_step *);
+/* The plan of a MAP or REDUCE step, after the word. */
+void eti_items_plan(eti_parser *, et_step *);
 /* "NAME = expression" for the parts of an attention, those that must be there and others. VAR: its
  * variables, -1 for one that there is not; KEYS: what stands for the head in keys and values. */
 void eti_attention(eti_parser *, const int var[ET_AT_VARS], int keys, int may,

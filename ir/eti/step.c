@@ -1,5 +1,5 @@
-/* The steps with buffers of their own: contract and attend. Buffers that the text does not name are
- * made here. */
+/* The steps with buffers of their own, contract and attend, and the plans of all steps. Buffers
+ * that the text does not name are made here. */
 #include "ir/program/step.h"
 #include "ir/eti/parser.h"
 #include <string.h>
@@ -475,4 +475,35 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     if (!out) return;
     attend_buffers(p, s, out, to, scratch, at);
     if (s->out == s->scratch) eti_error(p, to, "one buffer for two purposes");
+}
+
+/* plan vector N [unroll N] [full N] [early HOW] */
+static void map_plan(eti_parser *p, et_map_plan *w) {
+    *w = (et_map_plan){.made = true, .unroll = 1};
+    eti_need_word(p, "vector");
+    w->vector = (int)eti_need_int(p, 1, 16, "elements of an item");
+    if (eti_take_word(p, "unroll")) w->unroll = (int)eti_need_int(p, 1, 8, "items at once");
+    if (eti_take_word(p, "full")) w->full = (int)eti_need_int(p, 1, 8, "items at once");
+    if (!p->broken && eti_is_word(p, "early"))
+        w->early = (et_map_early_as)plan_word(p, "early", ET_PLAN_WORD_MAP_EARLY);
+}
+
+/* plan lanes N vector N unroll N [rows N] [wide N] */
+static void reduce_plan(eti_parser *p, et_reduce_plan *w) {
+    *w = (et_reduce_plan){.made = true, .rows = 1, .wide = 1};
+    eti_need_word(p, "lanes");
+    w->lanes = (int)eti_need_int(p, 1, 1024, "lanes that share a row");
+    eti_need_word(p, "vector");
+    w->vector = (int)eti_need_int(p, 1, 8, "elements of a lane at a time");
+    eti_need_word(p, "unroll");
+    w->unroll = (int)eti_need_int(p, 1, 8, "loads at once");
+    if (eti_take_word(p, "rows")) w->rows = (int)eti_need_int(p, 1, 4, "rows at once");
+    if (eti_take_word(p, "wide")) w->wide = (int)eti_need_int(p, 1, 4, "neighbouring rows");
+}
+
+void eti_items_plan(eti_parser *p, et_step *s) {
+    if (s->kind == ET_STEP_MAP)
+        map_plan(p, &s->map);
+    else
+        reduce_plan(p, &s->reduce);
 }

@@ -190,6 +190,19 @@ static void print_attend(struct out *o, const et_step *s) {
     fprintf(o->to, "    into $%s\n", local_name(o, s->out));
 }
 
+static void print_map_plan(struct out *o, const et_map_plan *w) {
+    fprintf(o->to, "\n    plan vector %d", w->vector);
+    if (w->unroll > 1) fprintf(o->to, " unroll %d", w->unroll);
+    if (w->full) fprintf(o->to, " full %d", w->full);
+    if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_MAP_EARLY, w->early));
+}
+
+static void print_reduce_plan(struct out *o, const et_reduce_plan *w) {
+    fprintf(o->to, "\n    plan lanes %d vector %d unroll %d", w->lanes, w->vector, w->unroll);
+    if (w->rows > 1) fprintf(o->to, " rows %d", w->rows);
+    if (w->wide > 1) fprintf(o->to, " wide %d", w->wide);
+}
+
 static void print_map_or_reduce(struct out *o, const et_step *s) {
     bool reduce = s->kind == ET_STEP_REDUCE;
     fprintf(o->to, "  %s ", et_step_name(s->kind));
@@ -202,6 +215,8 @@ static void print_map_or_reduce(struct out *o, const et_step *s) {
         print_extent(o, s->rvar, s->rextent);
     }
     if (s->tag.id) fprintf(o->to, " tag %s", text(o, s->tag));
+    if (s->map.made) print_map_plan(o, &s->map);
+    if (s->reduce.made) print_reduce_plan(o, &s->reduce);
     fprintf(o->to, "\n    ");
     print_place(o, &s->to);
     fprintf(o->to, " = %s\n", text(o, s->value));

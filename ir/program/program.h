@@ -224,6 +224,27 @@ typedef struct {
     int waves;  /* several rows: that share sixteen of them, each with its part of a block */
     et_attend_block block, rest; /* REST: LANES: of the last heads, where they are fewer */
 } et_attend_plan;
+/* How the iterations of a MAP step are dealt to work-items (ir/product/items.h), likewise. Before
+ * the waits of its tile: nothing; a map of weights to local memory is copied; or what it loads is
+ * loaded as far as no wait decides it, and the rest behind the waits, before all steps. */
+typedef enum { ET_MAP_EARLY_NONE, ET_MAP_EARLY_COPY, ET_MAP_EARLY_LOADS } et_map_early_as;
+typedef struct {
+    bool made;
+    int vector; /* elements of an item, next to each other along the last variable */
+    int unroll; /* items of a work-item that are loaded before the first is stored */
+    int full; /* the same in tiles whose rows all exist, which have code of their own; 0: they have
+                 none */
+    et_map_early_as early;
+} et_map_plan;
+/* And of a REDUCE step: the order of every sum follows from it. */
+typedef struct {
+    bool made;
+    int lanes;  /* that share a row: of a wave, or all of several waves */
+    int vector; /* elements of a lane, next to each other along the row */
+    int unroll; /* such that are loaded before the first is added */
+    int rows;   /* that a lane has a part of at once */
+    int wide;   /* rows next to each other that a lane has at once, all of each */
+} et_reduce_plan;
 /* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
 typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;
 typedef enum {
@@ -234,6 +255,7 @@ typedef enum {
     ET_PLAN_WORD_PLAN,
     ET_PLAN_WORD_ATTEND_BY,
     ET_PLAN_WORD_ATTEND_EARLY,
+    ET_PLAN_WORD_MAP_EARLY,
     ET_PLAN_WORDS
 } et_plan_words;
 /* "staged", for row I of one of these enums; NULL past the last. */
@@ -258,12 +280,14 @@ typedef struct et_step {
                     of `to` may be out of range only where `mask` is false. */
     et_expr tag; /* MAP: the tag of the flag-in-data words that it stores, or that it waits for in
                     those it loads (tags.h); else none */
+    et_map_plan map;
 
     /* REDUCE: to[...] = reduce over rvar in [0, rextent) of value; ARGMAX yields the first index of
      * the maximum as i32. rextent may be symbolic. An empty MAX is -inf, MIN +inf, SUM 0. */
     et_reduce red;
     int rvar;
     et_expr rextent;
+    et_reduce_plan reduce;
 
     /* CONTRACT: for each i, acc[i][m][n] = sum over k of a(m, k) * b[i](n, k), m in [0, tm), n in
      * [0, tn), k in [0, kextent). Rows m >= mlive read as zero and rows n >= nlive are not read;

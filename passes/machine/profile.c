@@ -39,7 +39,7 @@ static et_step *unplanned(const et_func *f) {
     for (int i = 0; i < f->nsteps; i++) {
         steps[i] = f->steps[i];
         memset(steps[i].plan, 0, sizeof steps[i].plan);
-        steps[i].attend = (et_attend_plan){0};
+        steps[i].attend.made = steps[i].map.made = steps[i].reduce.made = false;
     }
     return steps;
 }

@@ -1,5 +1,6 @@
-/* Every product and every attention of a program gets its plan. */
+/* Every step of a program gets its plan. */
 #include "passes/product/product.h"
+#include "ir/product/items.h"
 #include "passes/pipeline/pipeline.h"
 
 /* How a grid runs its function, as far as plans of its products depend on it. */
@@ -63,6 +64,15 @@ static et_step *first_product(const et_func *f) {
 
 /* ---- plans that the text gives: obeyed, or refused ---- */
 
+/* WHAT, a step of the context's function, cannot have the plan that the text gives. */
+static bool refuse(const et_product_cx *cx, const char *what, const char *plan, const char *why) {
+    et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
+            "%s: its %s cannot have the %s that is given, for %s: %s", cx->f->name, what, plan,
+            cx->t->name, why);
+    et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0}, "without a plan in the text one is chosen");
+    return false;
+}
+
 static bool may_be_early(const et_product_cx *cx, const et_grid *gr, const et_mainloop *c,
                          et_plan_of which) {
     const et_product_plan *w = &c->plan;
@@ -88,12 +98,7 @@ static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) 
                                        : !et_prefetch_suits(cx, s, &s->plan[i])) {
             why = "so much cannot be prefetched";
         }
-        if (!why) continue;
-        et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
-                "%s: its product cannot have the %s that is given, for %s: %s", cx->f->name,
-                et_plan_word(ET_PLAN_WORD_PLAN, i), cx->t->name, why);
-        et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0}, "without a plan in the text one is chosen");
-        return false;
+        if (why) return refuse(cx, "product", et_plan_word(ET_PLAN_WORD_PLAN, i), why);
     }
     return true;
 }
@@ -120,12 +125,21 @@ static bool attends(const et_product_cx *cx, et_step *s) {
         et_attend_choose(cx, s, &s->attend);
         return true;
     }
-    if (et_attend_loop_of(cx, s, &l, &why)) return true;
-    et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
-            "%s: its attention cannot have the plan that is given, for %s: %s", cx->f->name,
-            cx->t->name, why);
-    et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0}, "without a plan in the text one is chosen");
-    return false;
+    return et_attend_loop_of(cx, s, &l, &why) || refuse(cx, "attention", "plan", why);
+}
+
+/* A map or reduction; STREAMED as for et_map_choose. */
+static bool deals(const et_product_cx *cx, et_step *s, const et_step *streamed) {
+    const char *why = NULL;
+    if (s->kind == ET_STEP_MAP && !s->map.made)
+        et_map_choose(cx, s, streamed, &s->map);
+    else if (s->kind == ET_STEP_MAP)
+        why = et_map_problem(cx, s);
+    else if (!s->reduce.made)
+        et_reduce_choose(cx, s, &s->reduce);
+    else
+        why = et_reduce_problem(cx, s);
+    return !why || refuse(cx, s->kind == ET_STEP_MAP ? "map" : "reduction", "plan", why);
 }
 
 static bool plan_grid(const struct planning *l, int grid) {
@@ -143,6 +157,11 @@ static bool plan_grid(const struct planning *l, int grid) {
         else
             choose(l, &cx, s, i == use.step, use.deep);
     }
+    const et_step *of = use.step < 0 ? NULL : &f->steps[use.step];
+    if (of && of->plan[ET_PLAN_MAIN].weights != ET_WEIGHTS_STREAM) of = NULL;
+    for (int i = 0; i < f->nsteps; i++)
+        if (f->steps[i].kind == ET_STEP_MAP || f->steps[i].kind == ET_STEP_REDUCE)
+            ok &= deals(&cx, &f->steps[i], of);
     return ok;
 }
 

@@ -1,4 +1,4 @@
-/* product.h - plans of products and of attention: which, and that every step has one. */
+/* product.h - plans of steps: which, and that every step has one. */
 #ifndef ET_PASS_PRODUCT_H
 #define ET_PASS_PRODUCT_H
 
@@ -21,6 +21,11 @@ void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop 
 void et_product_prefetch(const et_product_cx *, const et_step *, et_product_plan *);
 /* The plan of an ATTEND step to OUT; false where it cannot be done on the target. */
 bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
+/* The plan of a MAP step, in whose function the product STREAMED, or none, has weights that come
+ * through the weight stream; and of a REDUCE step. */
+void et_map_choose(const et_product_cx *, const et_step *, const et_step *streamed,
+                   et_map_plan *out);
+void et_reduce_choose(const et_product_cx *, const et_step *, et_reduce_plan *out);
 
 /* What the plans of a program depend on beside it. */
 typedef struct {
@@ -28,8 +33,8 @@ typedef struct {
     et_features without;
     bool packed, zeros; /* weights may be 2:4; or zero in whole pieces */
 } et_product_options;
-/* Every CONTRACT and ATTEND step of P and of its variants that has no plan gets one. Where none
- * will do the step stays without, and codegen says why. False, with diagnostics, where a plan that
+/* Every step of P and of its variants that has no plan gets one. Where none will do a CONTRACT or
+ * ATTEND step stays without, and codegen says why. False, with diagnostics, where a plan that
  * was there does not suit its step or the target. */
 bool et_product_plan_all(et_program *, const et_product_options *);
 

@@ -1,0 +1,166 @@
+/* Which plan a MAP or REDUCE step gets. Where several would do, the order of preference is written
+ * here. */
+#include "ir/product/items.h"
+#include "passes/product/product.h"
+
+/* ---- MAP ---- */
+
+/* As many elements as fill a store and leave enough work for the workgroup. */
+static int vector_of(const et_product_cx *g, const et_map_loop *l) {
+    const et_place *to = &l->s.to;
+    et_dtype t =
+        to->space == ET_LOAD_LOCAL ? g->f->locals[to->id].dtype : g->p->tensors[to->id].shape.dtype;
+    for (int n = ET_ITEM_BYTES / et_dtype_bytes(t); n > 1; n /= 2)
+        if (l->total / n >= g->p->workgroup / 2 && et_map_may_vector(g, l, n)) return n;
+    return 1;
+}
+
+/* A round trip to memory for all items of a work-item in place of one for each. */
+static int unroll_of(const et_product_cx *g, const et_map_loop *l, int vector, int most) {
+    int n = et_map_loaded(g, l, vector) ? most : 1;
+    while (n > 1 && !et_map_may_unroll(g, l, vector, n))
+        n /= 2;
+    return n;
+}
+
+struct choice {
+    const et_exprs *x;
+    bool loads;
+};
+
+static void find_choice(void *ctx, et_expr e) {
+    struct choice *q = ctx;
+    const et_node_x *n = et_x(q->x, e);
+    for (int i = 1; n->op == ET_X_SELECT && i < n->nops; i++)
+        q->loads |= et_expr_loads(q->x, n->ops[i]);
+}
+
+/* Most tiles of many rows are full: with warpgroup MMA, so that a tile is as large as registers
+ * allow, and where only one arm of a choice is loaded, as rotary embeddings do, code for these
+ * looks at no row and has more in flight. */
+static bool suits_full(const et_product_cx *g, const et_map_loop *l) {
+    enum { FEW = 16 }; /* rows */
+    struct choice q = {g->x, false};
+    et_expr bound, rest;
+    bool many = false;
+    int64_t lo, hi;
+    if (!g->t->warpgroup || !et_map_may_be_full(g, l, &bound, &rest)) return false;
+    for (int i = 0; i < g->f->nsteps; i++)
+        many |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
+    if (many) return true;
+    if (!et_bounds(g->x, et_x(g->x, bound)->ops[1], &lo, &hi) || lo <= FEW) return false;
+    et_walk(g->x, l->s.value, find_choice, &q);
+    return q.loads;
+}
+
+/* A task of few steps, and where weights come ahead of tasks any, is as long as its trips to
+ * memory, one behind the other: what maps behind the STREAMED product read, or those of a task of
+ * maps and reductions, is in flight while the steps before them run. */
+static bool suits_loads(const et_product_cx *g, const et_step *s, const et_step *streamed,
+                        int turns) {
+    const et_func *f = g->f;
+    bool simple = g->t->copies;
+    for (int i = 0; i < f->nsteps; i++)
+        simple &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
+    return turns && (simple || (streamed && s > streamed && turns == 1));
+}
+
+void et_map_choose(const et_product_cx *g, const et_step *s, const et_step *streamed,
+                   et_map_plan *out) {
+    enum { FULL = 8, SOME = 4 }; /* items at once: code that looks at rows is longer */
+    et_map_loop l = et_map_loop_of(g, s);
+    *out = (et_map_plan){.made = true, .vector = vector_of(g, &l), .unroll = 1};
+    if (et_map_may_copy(g, s)) {
+        out->early = ET_MAP_EARLY_COPY;
+        out->vector = ET_ITEM_BYTES / et_dtype_bytes(g->f->locals[s->to.id].dtype);
+    } else if (suits_loads(g, s, streamed, et_map_early_turns(g, &l, out->vector))) {
+        out->early = ET_MAP_EARLY_LOADS;
+    } else {
+        out->unroll = unroll_of(g, &l, out->vector, SOME);
+        if (suits_full(g, &l)) out->full = unroll_of(g, &l, out->vector, FULL);
+    }
+}
+
+/* ---- REDUCE ---- */
+
+struct neighbours {
+    const et_product_cx *g;
+    int rvar, row; /* the variable that differs between neighbouring rows */
+    bool adjacent, gathered;
+};
+
+static void compare_rows(void *ctx, et_expr load) {
+    struct neighbours *n = ctx;
+    et_exprs *x = n->g->x;
+    const et_node_x *l = et_x(x, load);
+    if (l->op != ET_X_LOAD) return;
+    for (int i = 0; l->i2 == ET_LOAD_TENSOR && i < l->nops; i++)
+        n->gathered |= et_expr_loads(x, l->ops[i]);
+    if (!et_expr_has_var(x, load, n->rvar) || !et_expr_has_var(x, load, n->row)) return;
+    et_expr at = et_access_offset(n->g->p, n->g->f, l->i2, l->i, l->ops);
+    et_expr next = et_subst_var(x, at, n->row, et_add(x, et_var(x, n->row), et_int(x, 1)));
+    int64_t step;
+    n->adjacent &= et_is_int(x, et_sub(x, next, at), &step) && (step == 0 || step == 1);
+}
+
+/* Are elements of neighbouring rows adjacent in memory? Then a lane for each row reads whole lines,
+ * and no lanes have to combine parts. Else lanes that share a row read whole lines. */
+static struct neighbours compare(const et_product_cx *g, const et_reduce_loop *l) {
+    enum { MANY = 8 };
+    const et_step *s = l->s;
+    bool any = s->nvars && l->row_extent[s->nvars - 1] >= MANY;
+    struct neighbours n = {g, s->rvar, any ? s->vars[s->nvars - 1] : -1, any, false};
+    if (any) et_walk(g->x, l->value, compare_rows, &n);
+    return n;
+}
+
+/* Several waves share a row where there are no more than half as many rows as waves: all of them,
+ * where only some of the rows may exist and each is long. A wave at most otherwise. */
+static int most_lanes(const et_product_cx *g, const et_reduce_loop *l) {
+    int all = g->p->workgroup, lanes = all;
+    while (lanes > g->t->wave && et_reduce_beside(g, lanes) < l->rows)
+        lanes /= 2;
+    bool some = lanes > g->t->wave && l->extent >= all && et_reduce_by_workgroup(g, l, all);
+    return some ? all : lanes;
+}
+
+/* Lanes of a wave that share a row: one, where rows are ADJACENT, or as many as it has work for;
+ * more, where others would have none. */
+static int lanes_of(const et_product_cx *g, const et_reduce_loop *l, int vector, bool adjacent) {
+    int lanes = 1;
+    while (!adjacent && lanes < g->t->wave && lanes < l->extent / vector)
+        lanes *= 2;
+    while (lanes < g->t->wave && l->rows < et_reduce_beside(g, lanes))
+        lanes *= 2;
+    return lanes;
+}
+
+/* What is gathered takes two round trips to memory, so a lane has as many rows as one load brings.
+ */
+static int wide_of(const et_product_cx *g, const et_reduce_loop *l, const et_reduce_plan *w) {
+    int n = ET_REDUCE_ROWS;
+    while (!et_reduce_may_wide(g, l, w->lanes, w->vector, n))
+        n /= 2;
+    return n;
+}
+
+void et_reduce_choose(const et_product_cx *g, const et_step *s, et_reduce_plan *out) {
+    enum { UNROLL = 4, MANY = 8 }; /* in long rows more, for fewer round trips to memory */
+    et_reduce_loop l = et_reduce_loop_of(g, s);
+    struct neighbours n = compare(g, &l);
+    int lanes = most_lanes(g, &l), v = ET_REDUCE_VECTOR;
+    bool several = lanes > g->t->wave, adjacent = !several && n.adjacent;
+    *out = (et_reduce_plan){true, lanes, 1, UNROLL, 1, 1};
+    if (l.extent < 1 && !adjacent) return;
+    while (l.extent < 1 ? v > 1 : l.extent % v)
+        v /= 2;
+    if (!several) out->lanes = lanes_of(g, &l, v, adjacent);
+    while (v > 1 && l.extent / v * 2 <= out->lanes)
+        v /= 2;
+    out->vector = v;
+    if (l.extent > 0 && l.extent / v >= MANY * out->lanes) out->unroll = MANY;
+    if (adjacent && n.gathered) out->wide = wide_of(g, &l, out);
+    bool straight = l.extent > 0 && l.extent / v <= out->lanes;
+    while (out->wide == 1 && straight && et_reduce_may_rows(g, &l, out->lanes, 2 * out->rows))
+        out->rows *= 2;
+}
