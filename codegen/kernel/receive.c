@@ -48,24 +48,11 @@ static bool is_dense(cg *g, const struct take *t, et_expr e, et_expr *out) {
     return !et_expr_has_vars(g->x, *out, t->s->nvars, t->var);
 }
 
-/* E is a multiple of N wherever VAR is, and counts as it does. */
-static bool counts(cg *g, et_expr e, int var, int n) {
-    et_expr rest = et_sub(g->x, e, et_var(g->x, var));
-    return !et_expr_has_var(g->x, rest, var) && cg_divisible(g, rest, n);
-}
-
-/* Items of as many words as the family loads at once, along the last variable. */
+/* Items of as many words as the plan says, along the last variable. */
 static void widen(cg *g, struct take *t) {
     const et_step *s = t->s;
-    int last = s->nvars - 1, tensor = t->load->i;
-    int bytes = et_dtype_bytes(g->p->tensors[tensor].shape.dtype);
-    const et_local *to = &g->f->locals[s->to.id];
-    t->wide = 1;
-    if (!g->family->load_words || s->mask.id || last < 0) return;
-    for (t->wide = 16 / (2 * bytes); t->wide > 1; t->wide /= 2)
-        if (t->extent[last] % t->wide == 0 && to->offset % (t->wide * bytes) == 0 &&
-            counts(g, t->from, t->var[last], t->wide) && counts(g, t->to, t->var[last], t->wide))
-            break;
+    int last = s->nvars - 1;
+    t->wide = s->map.vector;
     if (t->wide == 1) return;
     t->extent[last] /= t->wide;
     t->total /= t->wide;

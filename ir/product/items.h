@@ -27,6 +27,8 @@ typedef struct {
 } et_map_loop;
 et_map_loop et_map_loop_of(const et_product_cx *, const et_step *);
 
+/* Does the step wait for flag-in-data words? */
+bool et_map_receives(const et_product_cx *, const et_step *);
 /* May an item have so many elements? It is one load or store, and its mask is one. */
 bool et_map_may_vector(const et_product_cx *, const et_map_loop *, int n);
 /* Registers that what is loaded from memory takes for an item of so many elements. */

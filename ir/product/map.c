@@ -1,6 +1,7 @@
 /* How a MAP step's iterations may be dealt to work-items. */
 #include "ir/base/diag.h"
 #include "ir/product/items.h"
+#include "ir/program/tags.h"
 
 static et_dtype type_of(const et_product_cx *g, int space, int id) {
     return space == ET_LOAD_LOCAL ? g->f->locals[id].dtype : g->p->tensors[id].shape.dtype;
@@ -36,13 +37,39 @@ static bool same_mask(const et_product_cx *g, et_expr mask, int var, et_expr bas
            step == 1 && et_divides(g->x, n, a0) && et_divides(g->x, n, x.ops[1]);
 }
 
+/* E, over VAR, is N elements from a multiple of them on. */
+static bool counts(const et_product_cx *g, et_expr e, int var, int n) {
+    et_expr rest = et_sub(g->x, e, et_var(g->x, var));
+    return !et_expr_has_var(g->x, rest, var) && et_divides(g->x, n, rest);
+}
+
+/* N flag-in-data words, one behind the other, and as many elements of the buffer. */
+static bool may_receive(const et_product_cx *g, const et_map_loop *l, int n) {
+    const et_step *s = &l->s;
+    const et_local *to = &g->f->locals[s->to.id];
+    const et_node_x *from = et_x(g->x, s->value);
+    int bytes = et_dtype_bytes(g->p->tensors[from->i].shape.dtype), last = s->nvars - 1;
+    return g->t->wide_words && !s->mask.id && !l->once && last >= 0 && l->extent[last] % n == 0 &&
+           2 * bytes * n <= ET_ITEM_BYTES && to->offset % (n * bytes) == 0 &&
+           counts(g, et_access_offset(g->p, g->f, ET_LOAD_TENSOR, tensor, from->ops), s->vars[last],
+                  n) &&
+           counts(g, et_access_offset(g->p, g->f, ET_LOAD_LOCAL, s->to.id, s->to.index),
+                  s->vars[last], n);
+}
+
+bool et_map_receives(const et_product_cx *g, const et_step *s) {
+    bool store;
+    return et_step_tagged(g->p, s, &store) >= 0 && !store;
+}
+
 bool et_map_may_vector(const et_product_cx *g, const et_map_loop *l, int n) {
     const et_step *s = &l->s;
     int last = s->nvars - 1,
         most = ET_ITEM_BYTES / et_dtype_bytes(type_of(g, s->to.space, s->to.id));
     if (n == 1) return true;
-    if (n < 1 || n > most || n & (n - 1) || !s->nvars || s->tag.id || l->extent[last] % n)
-        return false;
+    if (n < 1 || n & (n - 1)) return false;
+    if (et_map_receives(g, s)) return may_receive(g, l, n);
+    if (n > most || !s->nvars || s->tag.id || l->extent[last] % n) return false;
     if (!s->mask.id) return true;
     et_expr u = et_var(g->x, et_var_add(g->x, "u", et_int(g->x, l->extent[last] / n)));
     return same_mask(g, s->mask, s->vars[last], et_mul(g->x, u, et_int(g->x, n)), n);

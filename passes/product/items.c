@@ -5,13 +5,16 @@
 
 /* ---- MAP ---- */
 
-/* As many elements as fill a store and leave enough work for the workgroup. */
+/* As many elements as fill a store and leave enough work for the workgroup; of words that are
+ * polled as many as may be. */
 static int vector_of(const et_product_cx *g, const et_map_loop *l) {
     const et_place *to = &l->s.to;
     et_dtype t =
         to->space == ET_LOAD_LOCAL ? g->f->locals[to->id].dtype : g->p->tensors[to->id].shape.dtype;
+    bool receives = et_map_receives(g, &l->s);
     for (int n = ET_ITEM_BYTES / et_dtype_bytes(t); n > 1; n /= 2)
-        if (l->total / n >= g->p->workgroup / 2 && et_map_may_vector(g, l, n)) return n;
+        if ((receives || l->total / n >= g->p->workgroup / 2) && et_map_may_vector(g, l, n))
+            return n;
     return 1;
 }
 

@@ -35,9 +35,10 @@ extern const et_fragment nvptx_fragments[NVPTX_FRAGMENTS];
 extern const et_family et_nvptx;
 /* What all targets have. */
 #define NVPTX_BASE                                                                                 \
-    .family = &et_nvptx, .wave = 32, .loads = 16, .copies = true, .prefetches = true,              \
-    .columns8 = true, .scarce = true, .simds = 4, .fragments = nvptx_fragments,                    \
-    .nfragments = NVPTX_FRAGMENTS, .either = nvptx_either, .neither = NVPTX_EITHER, .spread = 2
+    .family = &et_nvptx, .wave = 32, .loads = 16, .copies = true, .wide_words = true,              \
+    .prefetches = true, .columns8 = true, .scarce = true, .simds = 4,                              \
+    .fragments = nvptx_fragments, .nfragments = NVPTX_FRAGMENTS, .either = nvptx_either,           \
+    .neither = NVPTX_EITHER, .spread = 2
 const struct nvptx *nvptx_of(const cg *); /* of the target that is being compiled for */
 const char *nvptx_processor(const cg *);
 
