@@ -48,6 +48,7 @@ static const char *const ignored[] = {
     "mlp_dropout",
     "model_max_length",
     "model_type",
+    "modules",
     "num_beams",
     "num_return_sequences",
     "output_attentions",
@@ -88,6 +89,40 @@ const char *imp_json_kind(const json_t *j) {
     return names[json_typeof(j)];
 }
 
+/* The JSON at PATH, or NULL. */
+static json_t *load_beside(struct imp_config *c, const char *name) {
+    enum { MAX_BYTES = 1 << 20 };
+    const char *slash = strrchr(c->path, '/');
+    int folder = slash ? (int)(slash + 1 - c->path) : 0;
+    size_t bytes;
+    char why[ET_WHY];
+    char *text =
+        et_file_read(et_printf(c->arena, "%.*s%s", folder, c->path, name), MAX_BYTES, &bytes, why);
+    json_t *j = text ? json_loadb(text, bytes, 0, NULL) : NULL;
+    free(text);
+    return j;
+}
+
+/* modules.json says of an embedder what follows the model (sentence-transformers). It becomes the
+ * field "modules": a list with the "kind" of each ("Pooling") and its own configuration. */
+static void read_modules(struct imp_config *c) {
+    json_t *modules = load_beside(c, "modules.json"), *module;
+    size_t i;
+    json_array_foreach(modules, i, module) {
+        const char *type = json_string_value(json_object_get(module, "type"));
+        const char *path = json_string_value(json_object_get(module, "path"));
+        const char *dot = type ? strrchr(type, '.') : NULL;
+        if (type) json_object_set_new(module, "kind", json_string(dot ? dot + 1 : type));
+        json_t *own = path && *path && !strchr(path, '/')
+                          ? load_beside(c, et_printf(c->arena, "%s/config.json", path))
+                          : NULL;
+        if (own) json_object_set_new(module, "config", own);
+    }
+    json_object_del(c->root, "modules");
+    if (json_is_array(modules)) json_object_set(c->root, "modules", modules);
+    json_decref(modules);
+}
+
 bool imp_config_open(struct imp_config *c, et_arena *arena, const char *path,
                      struct imp_report *report) {
     enum { MAX_BYTES = 16 << 20 };
@@ -106,12 +141,14 @@ bool imp_config_open(struct imp_config *c, et_arena *arena, const char *path,
         imp_error(report, path, "line %d: %s", e.line, e.text);
     else if (!json_is_object(c->root))
         imp_error(report, path, "is %s, expected an object", imp_json_kind(c->root));
-    return c->root && json_is_object(c->root);
+    if (!c->root || !json_is_object(c->root)) return false;
+    read_modules(c);
+    return true;
 }
 
 void imp_config_close(struct imp_config *c) {
-    json_decref(c->root);
-    c->root = NULL;
+    json_decref(c->outer ? c->outer : c->root);
+    c->root = c->outer = NULL;
 }
 
 void imp_config_use(struct imp_config *c, const char *path) {
@@ -186,8 +223,7 @@ const char *imp_config_enter(struct imp_config *c) {
         if (value && !json_object_get(text, shared[i]) && json_object_set(text, shared[i], value))
             et_no_memory();
     }
-    json_incref(text);
-    json_decref(c->root);
+    c->outer = c->root;
     c->root = text;
     c->inner = true;
     return type;

@@ -5,6 +5,17 @@
 #include <math.h>
 #include <string.h>
 
+/* The number that so much of a normal distribution is below, by Newton's method. */
+static double normal_quantile(double part) {
+    double x = 0;
+    if (!(part > 0 && part < 1)) return NAN;
+    for (int i = 0; i < 60; i++) {
+        double step = (0.5 * erfc(-x / sqrt(2)) - part) * sqrt(2 * acos(-1)) * exp(x * x / 2);
+        x -= fmax(-1, fmin(1, step));
+    }
+    return x;
+}
+
 /* One number in, one out. */
 static const struct {
     const char *name;
@@ -12,7 +23,7 @@ static const struct {
     bool whole; /* the result is an integer */
 } reals[] = {
     {"sqrt", sqrt, false},  {"log", log, false},  {"exp", exp, false},
-    {"floor", floor, true}, {"ceil", ceil, true},
+    {"floor", floor, true}, {"ceil", ceil, true}, {"normal_quantile", normal_quantile, false},
 };
 
 static bool finish(struct imp_scan *s, const char *name, double r, bool whole,
@@ -49,13 +60,15 @@ static bool of_list(struct imp_scan *s, const char *name, const struct imp_value
         *out = imp_int(list->list.n);
         return true;
     }
-    bool any = !strcmp(name, "any"), found = false;
+    bool any = strcmp(name, "all") != 0, found = false;
+    int64_t count = 0;
     for (int i = 0; i < list->list.n; i++) {
         if (list->list.item[i].kind != IMP_BOOL)
             return imp_scan_error(s, "%s takes a list of true and false", name);
         found |= list->list.item[i].b == any;
+        count += list->list.item[i].b;
     }
-    *out = imp_bool(found == any);
+    *out = *name == 'c' ? imp_int(count) : imp_bool(found == any);
     return true;
 }
 
@@ -128,7 +141,7 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
     if (takes(name, n, a, "idiv", "nn") || takes(name, n, a, "mod", "nn"))
         return divide(s, name, a, out);
     if (takes(name, n, a, "len", "l") || takes(name, n, a, "any", "l") ||
-        takes(name, n, a, "all", "l"))
+        takes(name, n, a, "all", "l") || takes(name, n, a, "count", "l"))
         return of_list(s, name, a, out);
     if (takes(name, n, a, "run", "ln")) return run_of(s, a, a + 1, out);
     if (takes(name, n, a, "condition", "lt")) {

@@ -56,6 +56,7 @@ struct imp_config {
     const char *path;
     struct imp_report *report;
     struct json_t *root;
+    struct json_t *outer;     /* what ROOT is a part of, or NULL */
     bool inner;               /* of a language model inside of a larger one */
     const char *model, *head; /* what its tensors' names begin with, or NULL: as in templates */
     const char **used;        /* "hidden_size", "rope_scaling.factor", ... */

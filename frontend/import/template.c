@@ -216,7 +216,7 @@ static bool do_unused(struct imp_scan *s) {
     const char *pattern;
     while (imp_scan_item(s, &pattern)) {
         ET_GROW(s->t->arena, f->spare, f->nspare, f->cspare);
-        f->spare[f->nspare++] = pattern;
+        f->spare[f->nspare++] = imp_config_tensor(s->t->config, pattern);
     }
     return true;
 }
@@ -441,9 +441,10 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
         {"sample", imp_text(o->sample ? o->sample : "")},
-        {"decoder", imp_bool(false)},        /* a template says otherwise */
-        {"experts", imp_int(0)},             /* likewise */
-        {"own_activation", imp_bool(false)}, /* likewise */
+        {"decoder", imp_bool(false)},                    /* a template says otherwise */
+        {"experts", imp_int(0)},                         /* likewise */
+        {"other_layers", imp_text("sliding_attention")}, /* in "layer_types", likewise */
+        {"own_activation", imp_bool(false)},             /* likewise */
         {"activations", imp_text(o->activations ? o->activations : "")},
         {"logits", imp_text(o->asked ? "asked" : "all")},
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */

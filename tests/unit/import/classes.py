@@ -13,7 +13,10 @@ MODELS = os.path.join(HERE, "../../../frontend/import/models")
 OUT = os.path.join(HERE, "../../../frontend/import/classes.json")
 # Fields of the class that all others come from, which some templates read.
 BASE = {"ViTForImageClassification": {"num_labels": 2}, "GPT2LMHeadModel": {"add_cross_attention": False},
-        "BertModel": {"is_decoder": False, "add_cross_attention": False}}
+        "BertModel": {"is_decoder": False, "add_cross_attention": False},
+        "BertForSequenceClassification": {"is_decoder": False, "add_cross_attention": False, "num_labels": 2},
+        "RobertaForMaskedLM": {"is_decoder": False, "add_cross_attention": False},
+        "DistilBertForSequenceClassification": {"num_labels": 2}}
 # Written into the body of __init__ or of the code that uses it, and so in no list of arguments: gpt-oss' YaRN, since 5.8.1;
 # what its experts had as constants until these were fields; the old names of rope's numbers in GPT-NeoX and Gemma 3.
 BODY = {
@@ -21,6 +24,8 @@ BODY = {
                                               "truncate": False, "original_max_position_embeddings": 4096}},
     "GPTNeoXForCausalLM": {"rotary_emb_base": 10000, "rotary_pct": 0.25},
     "Gemma3ForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6},
+    "Gemma3nForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0},
+    "ModernBertForMaskedLM": {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3},
     "Phi3ForCausalLM": {"partial_rotary_factor": 1.0},
     "ApertusForCausalLM": {"rope_parameters": {"rope_type": "llama3", "rope_theta": 12000000.0, "factor": 8.0, "low_freq_factor": 1.0,
                                                "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}},
@@ -29,9 +34,9 @@ BODY = {
                                                   "original_max_position_embeddings": 16384, "llama_4_scaling_beta": 0.1}},
 }
 # Defaults that mean what the class works out, as null does elsewhere.
-COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"]}
+COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"], "Gemma3nForCausalLM": ["intermediate_size"]}
 # Classes whose "rope_scaling" is a part of "rope_parameters", and not another name of it.
-SCALED = {"Olmo3ForCausalLM"}
+SCALED = {"Olmo3ForCausalLM", "Gemma4ForCausalLM"}
 # Values that differ by version and mean the same: until 4.45 Gemma's "gelu" was the approximation by tanh.
 SAME = {("GemmaForCausalLM", "hidden_act")}
 
@@ -69,7 +74,7 @@ def of_class(classes, name):
 
 def read(wheel, architecture, kind):
     """The fields of a class with their defaults, and other names of theirs; None where this version has no such class."""
-    module = kind.removesuffix("_text")
+    module = kind.removesuffix("_text").removesuffix("_vision_model")
     path = f"transformers/models/{module}/configuration_{module}.py"
     if path not in wheel.namelist():
         return None
@@ -86,7 +91,7 @@ def read(wheel, architecture, kind):
         fields.pop("rope_scaling", None), fields.setdefault("rope_parameters", None)
         if isinstance(theta, float) and architecture not in SCALED:
             names["rope_scaling"] = "rope_parameters"
-    if architecture == "GPTNeoXForCausalLM":
+    if architecture in ("GPTNeoXForCausalLM", "Gemma4ForCausalLM"):
         fields.pop("rope_theta", None)
     for k, v in {**BASE.get(architecture, {}), **BODY.get(architecture, {})}.items():
         if fields.get(k) is None:

@@ -298,3 +298,14 @@ for m in gpt_oss=rope_parameters cohere=rope_theta; do
     grep -q "field \"${m#*=}\" is missing: it is .* up to transformers 4\..*\"transformers_version\" does not tell which" no.out ||
         fail "$f without rope_parameters: $(cat no.out)"
 done
+
+# A language model inside of a larger one: its own configuration, tensors by either name, and the rest told.
+for prefix in language_model.model model.language_model; do
+    checkpoint nested '' "s/^model\\./$prefix./; \$a model.vision_tower.proj.weight:bf16[4,4]:-1:1"
+    printf '{"architectures": ["SeesForConditionalGeneration"], "model_type": "sees", "vision_config": {"depth": 2},
+"text_config": %s}' "$(config '"model_type": "llama"')" >nested/config.json
+    accepts nested "= \"$prefix.embed_tokens.weight\"" "= \"$prefix.layers.{l}.mlp.up_proj.weight\""
+    grep -q 'the language model alone is imported, without model.vision_tower$' nested.out || fail "nested: $(cat nested.out)"
+done
+sed -i 's/"model_type": "llama"/"model_type": "none"/' nested/config.json
+refuses nested 'architecture "SeesForConditionalGeneration, of none" is not supported'

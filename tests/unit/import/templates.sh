@@ -48,6 +48,14 @@ bad_template '%let x = 1 / 0' 'a division by zero'
 bad_template '%let x = 9223372036854775807 + 1' 'an integer that is too large'
 bad_template '%let x = [1, 2][2]' 'item 2 of a list of 2'
 bad_template '%let x = sqrt("a")' "there is no function 'sqrt' that takes this"
+bad_template '%let x = run([1, 2], 2)' 'run takes a list and the place of one of its items'
+bad_template '%let x = count([1])' 'count takes a list of true and false'
+bad_template '%let x = normal_quantile(1)' 'normal_quantile has no value here'
+bad_template '%field x = rope.$missing.theta : real 0..1' "there is no variable 'missing' that may stand here"
+bad_template '%let k = "hidden_size"
+%field x = $k : real 100..200' 'field "hidden_size" is 24, expected 100 to 200'
+bad_template '%error if run([1, 1, 2], 0) == 2 and count([true, false, true]) == 2 : both' 'plain/config.json: error: both'
+bad_template '%error if normal_quantile(0.95) > 1.644853 and normal_quantile(0.95) < 1.644854 : so' 'plain/config.json: error: so'
 bad_template '%if 1' 'a block without its %end'
 bad_template '%if 1
 %end' "'if' takes true or false, not an integer"
