@@ -195,6 +195,32 @@ bool et_mainloop_pairs_with(const et_mainloop *c, const et_mainloop *packed) {
 
 /* ---- rows ---- */
 
+static int log2_of(int64_t n) {
+    int bits = 0;
+    while (INT64_C(1) << bits < n)
+        bits++;
+    return bits;
+}
+
+/* Rows of all chunks, where both are known: slots past the last chunk are not used. */
+static int64_t rows_of_all(const et_product_cx *g, const et_mainloop *c) {
+    int64_t most = et_most_rows(g, c->s);
+    return c->chunks < 1 || c->chunks > 16 || most > 16 ? 16 * 16 : c->chunks << log2_of(most);
+}
+
+int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
+    int64_t room = c->room < 0 ? 16 >> -c->room : 16LL << c->room, all = rows_of_all(g, c);
+    return room < all ? room : all;
+}
+
+/* The room that all chunks of a ask for, as a power of two; -4 where ALL elements do not hold
+ * them. */
+static int room_of_all(const et_product_cx *g, const et_mainloop *c, int64_t all) {
+    enum { LEAST = -4 };
+    int64_t rows = rows_of_all(g, c);
+    return rows <= 16 && rows * c->pitch_a <= all ? log2_of(rows) - 4 : LEAST;
+}
+
 /* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is
  * room for fewer than sixteen. With few rows there is enough without: more would only begin the
  * products later. */
@@ -204,7 +230,8 @@ static int room_of(const et_product_cx *g, const et_mainloop *c) {
     int room = 0;
     while (room > -4 && (16LL >> -room) * c->pitch_a > all)
         room--;
-    if (held < 16 || room < 0) return room;
+    int all_at_once = room_of_all(g, c, all);
+    if (held < 16 || room < 0) return room > all_at_once ? room : all_at_once;
     if (!c->direct || c->msub > 1 || c->deep || et_most_rows(g, c->s) <= ET_FEW_ROWS) return 0;
     while ((32LL << room) * c->pitch_a <= all)
         room++;

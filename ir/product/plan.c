@@ -55,9 +55,8 @@ static bool rows(const et_product_cx *g, et_mainloop *c, const et_product_plan *
     if (c->direct && c->room < 0 && !c->rows_ahead && (most < 16 ? most : 16) > 16 >> -c->room)
         return no(out_why, "the buffer for a has no room for its rows");
     const et_local *a = &g->f->locals[c->s->stage_a];
-    int64_t held = c->room < 0 ? 16 >> -c->room : 16 << c->room;
     if (c->direct && !c->rows_ahead &&
-        held * c->pitch_a > (int64_t)a->dim[0] * et_mainloop_pitch(g, c))
+        et_mainloop_held_rows(g, c) * c->pitch_a > (int64_t)a->dim[0] * et_mainloop_pitch(g, c))
         return no(out_why, "the buffer for a has no room for a chunk of its rows");
     return true;
 }

@@ -7,6 +7,7 @@ enum {
     MAX_ELEMENTS = 8192, /* and these, so that each CU has one tile, when there is plenty of work */
     ROW_ELEMENTS = 4096, /* per tile that reduces long rows, */
     SHORT_ELEMENTS = 16384, /* and short ones */
+    FEW_SUMS = 4,           /* elements of a tile that each add up a long row of their own */
     LONG_ROW = 1024,        /* a reduction this long gets a tile of its own, */
     LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one, */
     MOST_LONG_ROWS = 16, /* or so many where products are of many rows, so that each CU has one */
@@ -76,6 +77,10 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
             return power_above(share, MANY_ELEMENTS);
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
+    if (l->each) { /* and each a long sum */
+        int64_t share = (total + cus - 1) / (cus > 0 ? cus : 1);
+        return share < FEW_SUMS ? FEW_SUMS : power_above(share, ROW_ELEMENTS);
+    }
     return l->extent > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
 }
 
@@ -134,7 +139,7 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     struct longest l = {.t = &t};
     et_walk(t.x, gr->value, note_extent, &l);
     int64_t left = element_budget(&t, &l), rows = rows_of_tile(&t, &l);
-    if (l.extent > LONG_ROW) left *= rows;
+    if (l.extent > LONG_ROW && !l.each) left *= rows;
     int tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--) {
         int64_t n = upper(&t, et_tiler_extent(&t, d)), most = left;

@@ -324,10 +324,42 @@ static double steps_us(const struct join *j, int func) {
     return n * m->issue_cycles / (m->clock_ghz * 1e3);
 }
 
+struct weights {
+    const struct join *j;
+    double bytes;
+};
+
+static void count_weights(void *ctx, const et_step *s, int tensor, bool is_store,
+                          const et_expr *index) {
+    struct weights *w = ctx;
+    const et_tensor *t = &w->j->p->tensors[tensor];
+    et_step_var v[ET_STEP_VARS];
+    if (is_store || t->kind != ET_TENSOR_WEIGHT) return;
+    double elements = 1;
+    for (int i = 0, n = et_step_vars(w->j->x, s, v); i < n; i++) {
+        bool any = false;
+        for (int d = 0; d < t->shape.rank; d++)
+            any |= et_expr_has_var(w->j->x, index[d], v[i].var);
+        if (any) elements *= most(w->j, v[i].extent);
+    }
+    w->bytes += elements * et_dtype_bits(t->shape.dtype) / 8;
+}
+
+/* What a tile's weights take to be read, which nobody has read before. */
+static double weights_us(const struct join *j, int func) {
+    struct weights w = {j, 0};
+    et_func_accesses(j->p, &j->p->funcs[func], count_weights, &w);
+    return w.bytes / (j->common->opt->machine->cache_gbs_cu * 1e3);
+}
+
+static double tile_us(const struct join *j, int func) {
+    return steps_us(j, func) + weights_us(j, func);
+}
+
 /* Is GRID better done as one tile, WHOLE, behind the members than with an event in between? */
 static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole) {
     const et_machine *m = j->common->opt->machine;
-    double one = steps_us(j, whole->func) + m->latency_us, tile = steps_us(j, grid->func);
+    double one = tile_us(j, whole->func) + m->latency_us, tile = tile_us(j, grid->func);
     for (int i = 0; i < ET_SAMPLES; i++) {
         double tiles = (double)et_eval(j->x, et_grid_tiles(j->p, grid), j->syms[i], j->vars);
         double apart = ceiling(tiles, m->cus) * (tile + ET_DEPENDENT_LOADS * m->latency_us);

@@ -48,7 +48,7 @@ val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, va
     LLVMTypeRef t = bits < 8 ? g->i8 : cg_storage(g, g->p->tensors[x.i].shape.dtype);
     val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, stage, at), side->at), "");
     LLVMSetAlignment(v, bits < 8 ? 1 : (unsigned)bits / 8);
-    return v;
+    return cg_contract_single(g, v);
 }
 
 /* ---- brought ---- */

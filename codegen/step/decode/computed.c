@@ -32,7 +32,11 @@ static val load_one(cg *g, const et_raw *r) {
     /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
     val v = LLVMBuildLoad2(g->b, type, cg_address(g, x.i2, x.i, offset_of(g, r->node)), "");
     LLVMSetAlignment(v, (unsigned)(r->n > 1 ? r->align : bits < 8 ? 1 : bits / 8));
-    return v;
+    return r->n > 1 ? v : cg_contract_single(g, v);
+}
+
+val cg_contract_single(cg *g, val v) {
+    return LLVMTypeOf(v) == g->i8 ? LLVMBuildZExt(g->b, v, g->i32, "") : v;
 }
 
 et_source cg_contract_raw_source(const et_contract *c, int i) {
@@ -91,6 +95,8 @@ static void remember(cg *g, const et_contract *c, const et_raw *r, val v) {
     val out[16];
     et_expr at[16];
     if (r->n == 1) {
+        if (LLVMTypeOf(v) == g->i32 && et_dtype_bits(g->p->tensors[x.i].shape.dtype) <= 8)
+            v = LLVMBuildTrunc(g->b, v, g->i8, "");
         cg_remember(g, r->node, cg_loaded_one(g, x.i2, x.i, v, offset_of(g, r->node)));
         return;
     }

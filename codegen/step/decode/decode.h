@@ -27,6 +27,9 @@ const struct et_decoding *cg_decoding_of(const et_mainloop *); /* NULL: b is as 
 /* What is loaded for a chunk. */
 void cg_contract_raws(cg *, const et_contract *, val chunk, et_source, val *out);
 et_source cg_contract_raw_source(const et_contract *, int i); /* of number I of these */
+/* V, of one load of a single element: a byte as the low end of an i32, since an i8 that goes from
+ * chunk to chunk would be masked anew by each use. */
+val cg_contract_single(cg *, val v);
 /* The fragments of units FROM to TO - 1. */
 void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, int from, int to,
                         val *out);

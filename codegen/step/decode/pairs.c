@@ -69,16 +69,16 @@ static val exponent_of(const struct pairs *p, et_expr e) {
 }
 
 /* The scale times 2^N, twice; infinity where that is more than bf16 has. An exponent becomes a bf16
- * by being moved. */
+ * by being moved: N is at most 127, so the lower one has no carry into the upper one. */
 static val scale(const struct pairs *p, const et_scaled *s, int n) {
     enum { MANTISSA = 7, INFINITE = 255, BOTH = 1 << (16 + MANTISSA) | 1 << MANTISSA };
     cg *g = p->g;
     val code = s->times.id && n >= 0 ? exponent_of(p, s->times) : NULL;
     if (!code)
         return LLVMBuildFMul(g->b, s->times.id ? twice(p, s->times) : power(g, 0), power(g, n), "");
-    val most[] = {LLVMBuildZExt(g->b, code, g->i32, ""), cg_i32(g, INFINITE - n)};
-    code = cg_call(g, "llvm.umin", 1, &g->i32, 2, most);
     code = cg_addi(g, cg_muli(g, code, BOTH), (int64_t)n * BOTH);
+    val most[] = {code, cg_i32(g, INFINITE * BOTH)};
+    code = cg_call(g, "llvm.umin", 1, &g->i32, 2, most);
     return LLVMBuildBitCast(g->b, code, LLVMVectorType(g->bf16, 2), "");
 }
 

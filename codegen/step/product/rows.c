@@ -16,6 +16,18 @@ struct item {
 };
 typedef void each_fn(struct staging *, struct item *);
 
+/* The less of two positive numbers, a constant where both are. */
+static val least(cg *g, val a, val b) {
+    return LLVMBuildSelect(g->b, cg_icmp(g, LLVMIntSLT, a, b), a, b, "");
+}
+
+/* How many slots have a chunk, at least one. */
+static val slots_used(cg *g, const et_staging *st) {
+    val left = LLVMBuildSub(g->b, st->chunks, st->chunk, ""), one = cg_i32(g, 1);
+    left = LLVMBuildSelect(g->b, cg_icmp(g, LLVMIntSGT, left, one), left, one, "");
+    return least(g, left, LLVMBuildShl(g->b, one, st->slots, ""));
+}
+
 /* What item number I is. Items are shared with k fastest, then the slot, then the
  * row. */
 static void find_item(const struct staging *s, val i, struct item *out) {
@@ -27,10 +39,11 @@ static void find_item(const struct staging *s, val i, struct item *out) {
         val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
         apart = LLVMBuildSub(g->b, apart, st->slots, "");
         row = LLVMBuildLShr(g->b, row, st->slots, "");
+        /* A slot past the last chunk's is that one once more: the buffer may end there. */
+        val last = LLVMBuildSub(g->b, slots_used(g, st), cg_i32(g, 1), "");
+        slot = least(g, slot, last);
         at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
-        chunk = cg_add(g, chunk, slot); /* a slot past the last chunk repeats it, unread */
-        val last = LLVMBuildSub(g->b, st->chunks, cg_i32(g, 1), "");
-        chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
+        chunk = cg_add(g, chunk, slot);
     }
     *out = (struct item){.row = row, .at = at, .chunk = chunk, .u = u};
 }
@@ -71,14 +84,47 @@ static void store_halves(struct staging *s, struct item *it) {
     LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
 }
 
+enum { UNROLL = 4 };
+
+/* All items, that are TOTAL, at a time: the last of them by several work-items where there are more
+ * of these, which store the same. False where they are not known to be few. */
+static bool all_items(struct staging *s, val total, each_fn *first, each_fn *then) {
+    cg *g = s->g;
+    int64_t wg = g->p->workgroup;
+    if (!LLVMIsAConstantInt(total)) return false;
+    int64_t all = LLVMConstIntGetSExtValue(total), n = (all + wg - 1) / wg;
+    if (n < 2 || n > UNROLL) return false;
+    struct item it[UNROLL];
+    for (int64_t j = 0; j < n; j++) {
+        val i = cg_addi(g, g->tid, j * wg);
+        if (all < (j + 1) * wg) i = least(g, i, cg_i32(g, all - 1));
+        find_item(s, i, &it[j]);
+        first(s, &it[j]);
+    }
+    if (s->st->meet) cg_barrier(g);
+    for (int64_t j = 0; j < n; j++)
+        then(s, &it[j]);
+    return true;
+}
+
+static val count_items(const struct staging *s) {
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    val total = cg_muli(g, st->live, s->c->p.kc / s->n);
+    if (!st->slots) return total;
+    bool one = LLVMIsAConstantInt(st->live) && LLVMConstIntGetSExtValue(st->live) == 1;
+    return one ? LLVMBuildMul(g->b, total, slots_used(g, st), "")
+               : LLVMBuildShl(g->b, total, st->slots, "");
+}
+
 /* Several items at a time while every work-item has them. */
 static void each_item(struct staging *s, each_fn *first, each_fn *then) {
-    enum { UNROLL = 4 };
     cg *g = s->g;
     const et_staging *st = s->st;
     int wg = g->p->workgroup, carried = s->most != NULL;
-    val total = cg_muli(g, st->live, s->c->p.kc / s->n), whole = cg_i32(g, 0);
-    if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
+    val total = count_items(s), whole = cg_i32(g, 0);
+    if (first == load_item && all_items(s, total, first, then)) return;
+    if (st->meet && first == load_item) cg_barrier(g);
     int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
     int64_t most = rows * (s->c->p.kc / s->n) / wg;
     int many = most < UNROLL ? (int)most : UNROLL;
@@ -149,6 +195,12 @@ bool cg_rows_still_there(cg *g, const et_contract *c) {
 
 /* log2 of N, which is at least 1, rounded up; at most 4. */
 static val log2_of(cg *g, val n) {
+    int bits_of = 0;
+    if (LLVMIsAConstantInt(n)) {
+        while (bits_of < 4 && 1 << bits_of < LLVMConstIntGetSExtValue(n))
+            bits_of++;
+        return cg_i32(g, bits_of);
+    }
     val args[] = {cg_addi(g, n, -1), LLVMConstInt(g->i1, 0, false)};
     val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for 1 */
     val bits = LLVMBuildSub(g->b, cg_i32(g, 32), zeros, "");
@@ -159,7 +211,7 @@ static val log2_of(cg *g, val n) {
  * more than there are. */
 static val slots_of(cg *g, const et_contract *c) {
     val room = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), log2_of(g, c->now.mlive), "");
-    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){room, log2_of(g, c->now.nchunks)});
+    return least(g, room, log2_of(g, c->now.nchunks));
 }
 
 static int begin_staged(cg *g, et_contract *c, val *carried) {

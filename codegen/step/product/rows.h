@@ -27,6 +27,7 @@ typedef struct {
     int local, pitch;
     val chunk, slots, chunks; /* chunks: how many there are, with slots */
     int room;                 /* with slots: as of the contraction */
+    bool meet; /* others may still read the buffer: a barrier comes before the first store */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 /* Are the rows that the tile before has staged for the step there, where it had the same; all of
