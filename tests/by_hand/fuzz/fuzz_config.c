@@ -22,7 +22,7 @@ static void import(const char *activations) {
             imp_config_complete(&config, said) &&
             imp_template_fill(&from, &config, &o, NULL, said, &filled) &&
             imp_config_unused(&config, &o, said))
-            FUZZ_EXPECT(imp_check_weights(&filled, arena, from.name, NULL, &o, &report));
+            FUZZ_EXPECT(imp_check_weights(&filled, &config, from.name, NULL, &o));
     } else {
         FUZZ_EXPECT(report.errors);
     }
