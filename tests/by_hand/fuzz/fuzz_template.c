@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     imp_model_serves(arena, text, "A", false);
     bool ok = imp_template_fill(&from, &config, &o, NULL, "A", &filled);
     FUZZ_EXPECT(ok == (report.errors == 0));
-    if (ok) imp_check_weights(&filled, arena, from.name, NULL, &o, &report);
+    if (ok) imp_check_weights(&filled, &config, from.name, NULL, &o);
     imp_config_close(&config);
     et_arena_destroy(arena);
     free(text);
