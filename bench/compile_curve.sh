@@ -35,6 +35,7 @@ program() { # KIND N
     loop) lines "$2" 'for l% in 0..3 { a = tanh(a) + l% }' ;;
     attention) lines "$2" 'a = bf16(attention(a, kc, vc, slots, positions, scale=0.25))' ;;
     gather) lines "$2" 'a = gather(a, a)' ;;
+    topk) lines "$2" 'a, i% = topk(a, 8)' ;;
     output) lines "$2" 'output y% = x + %' ;;
     update) echo 'state s : f32[8, 8]' && lines "$2" 's[0, :] = x[1]' ;;
     # A cycle of operators, one of them with a number of its own in each round.
@@ -82,7 +83,7 @@ echo
 printf '| --- |'
 for _; do printf ' --- |'; done
 echo
-for kind in relu product softmax rows norm group gather rotate reshape loop attention output update mixed shapes; do
+for kind in relu product softmax rows norm group topk gather rotate reshape loop attention output update mixed shapes; do
     printf '| %s |' "$kind"
     for n; do
         program "$kind" "$n" >"$kind.etg"

@@ -201,7 +201,7 @@ static char *symbol_of(cg *g) {
 }
 
 /* NULL after an error. */
-static LLVMTargetMachineRef machine(cg *g) {
+static LLVMTargetMachineRef machine(cg *g, int opt_level) {
     static const LLVMCodeGenOptLevel level[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
                                                 LLVMCodeGenLevelDefault,
                                                 LLVMCodeGenLevelAggressive};
@@ -211,8 +211,7 @@ static LLVMTargetMachineRef machine(cg *g) {
     char *err = NULL;
     if (!LLVMGetTargetFromTriple(triple, &target, &err))
         return LLVMCreateTargetMachine(target, triple, cpu, g->family->features(g),
-                                       level[g->opt->opt_level & 3], LLVMRelocPIC,
-                                       LLVMCodeModelDefault);
+                                       level[opt_level & 3], LLVMRelocPIC, LLVMCodeModelDefault);
     cg_error(g, "LLVM has no target %s: %s", triple, err);
     LLVMDisposeMessage(err);
     return NULL;
@@ -265,7 +264,7 @@ static void emit_apart(cg *g) {
 }
 
 static bool generate(cg *g, et_codegen_info *info) {
-    LLVMTargetMachineRef tm = machine(g);
+    LLVMTargetMachineRef tm = machine(g, g->opt->opt_level);
     if (!tm) return false;
     g->symbol = symbol_of(g);
     g->mod = LLVMModuleCreateWithNameInContext(g->symbol, g->ctx);
@@ -282,6 +281,10 @@ static bool generate(cg *g, et_codegen_info *info) {
         cg_kernel(g);
     pack_alike(g);
     g->family->embed(g, cg_manifest(g));
+    if (cg_is_brief(g)) {
+        LLVMDisposeTargetMachine(tm);
+        tm = machine(g, 1);
+    }
     bool ok = cg_object(g, tm, info);
     LLVMDisposeTargetMachine(tm);
     return ok;

@@ -10,19 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LLVM's own pipeline takes 25 ms for the tiles of a product. In a kernel of hundreds of different
- * ones time counts for more than the last per cent: what is left are the passes that matter, which
- * take a quarter of that. */
+/* LLVM's own pipeline takes 25 ms for the tiles of a product, and to machine code as long again. In
+ * a kernel of hundreds of different ones time counts for more than the last per cent: what is left
+ * are the passes that matter, which take half of that in all. */
 enum { MANY_BODIES = 128 };
 static const char brief[] = "always-inline,globaldce,"
                             "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
                             "fixpoint>,loop-simplify,lcssa,loop-mssa(licm),"
                             "gvn,simplifycfg,instcombine<no-verify-fixpoint>)";
 
+bool cg_is_brief(const cg *g) {
+    return g->nbodies > MANY_BODIES;
+}
+
 static bool optimise(cg *g, LLVMTargetMachineRef tm) {
     char full[32], *err = NULL;
     snprintf(full, sizeof full, "default<O%d>", g->opt->opt_level & 3);
-    const char *passes = g->nbodies > MANY_BODIES ? brief : full;
+    const char *passes = cg_is_brief(g) ? brief : full;
 #ifndef NDEBUG
     bool verify = true;
 #else

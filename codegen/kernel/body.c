@@ -1,21 +1,26 @@
 /* Kernels of many tasks. What LLVM takes to compile a function grows faster than the function, so
- * in a kernel of more than MANY grids the tiles of each are in a function of their own, which the
- * kernel calls where it reaches the grid, or for one tile that it took from a queue. Static grids
- * that are alike but for the tensors and events they name (ir/program/alike.h) share one function:
- * what differs it reads from the grid's row of a table. */
+ * in a kernel of many grids or steps the tiles of each grid are in a function of their own, which
+ * the kernel calls where it reaches the grid, or for one tile that it took from a queue. Static
+ * grids that are alike but for the tensors and events they name (ir/program/alike.h) share one
+ * function: what differs it reads from the grid's row of a table. A schedule of very many calls is
+ * itself cut into functions. */
 #include "codegen/kernel/kernel.h"
 #include "ir/base/diag.h"
 #include "ir/base/table.h"
 #include "ir/program/alike.h"
 #include <string.h>
 
-enum { MANY = 64 };
+enum { MANY = 64, MANY_STEPS = 256 };
+
+/* Grids and loops in a list of the schedule beyond which it is cut, and in each of its parts. */
+enum { LONG = 256, PART = 64 };
 
 struct body {
     const char *text;
     int grid; /* the first of those that share it: what it is emitted from */
     int ngrids;
-    val fn; /* NULL until the first call */
+    int first, count; /* in place of a grid's tiles: items of the schedule; count 0: tiles */
+    val fn;           /* NULL until the first call */
     LLVMTypeRef type;
     val table; /* NULL where nobody shares it */
 };
@@ -37,15 +42,22 @@ static bool may_share(const cg *g) {
     return !g->opt->weaken_event;
 }
 
-void cg_plan_bodies(cg *g) {
-    int all = 0;
+static bool has_many(et_program *whole) {
+    int grids = 0, steps = 0;
     et_program *p;
+    for (int i = 0; (p = et_program_part(whole, i)); i++) {
+        grids += p->ngrids;
+        for (int k = 0; k < p->ngrids; k++)
+            steps += p->funcs[p->grids[k].func].nsteps;
+    }
+    return grids > MANY || steps > MANY_STEPS;
+}
+
+void cg_plan_bodies(cg *g) {
     g->bodies = NULL;
     g->names = NULL;
-    for (int i = 0; (p = et_program_part(g->whole, i)); i++)
-        all += p->ngrids;
     /* What waves have taken of a ring of weights is not handed to functions. */
-    if (all <= MANY || cg_is_sequence(g) || g->p->nvariants || g->ring_stages) return;
+    if (!has_many(g->whole) || cg_is_sequence(g) || g->p->nvariants || g->ring_stages) return;
     bool share = may_share(g);
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);
@@ -112,10 +124,19 @@ static bool is_dynamic(const cg *g, int grid) {
     return g->p->grids[grid].dynamic;
 }
 
-/* A dynamic task says itself which iterations it is of. */
-static int loops_of(const cg *g, int grid, int vars[ET_MAX_LOOPS]) {
+static int loop_around(const cg *g, const et_item *it) {
+    return it->kind == ET_P_GRID ? g->p->grids[it->index].loop : g->p->g->loops[it->index].parent;
+}
+
+/* The loop around what it is emitted from. A dynamic task says itself which iterations it is of. */
+static int loop_of(const cg *g, const struct body *b) {
+    if (b->count) return loop_around(g, &g->p->items[b->first]);
+    return is_dynamic(g, b->grid) ? -1 : g->p->grids[b->grid].loop;
+}
+
+/* LOOP and those around it, outermost first. */
+static int loops_of(const cg *g, int loop, int vars[ET_MAX_LOOPS]) {
     int n = 0, up[ET_MAX_LOOPS];
-    int loop = is_dynamic(g, grid) ? -1 : g->p->grids[grid].loop;
     for (; loop >= 0; loop = g->p->g->loops[loop].parent)
         up[n++] = g->p->g->loops[loop].var;
     for (int i = 0; i < n; i++)
@@ -153,6 +174,22 @@ static val parameter(cg *g, const struct body *b, int i) {
     return cg_uniform(g, LLVMGetParam(b->fn, (unsigned)i));
 }
 
+/* What the function does; the loops around it are bound unless it is a dynamic task. */
+static void emit_inside(cg *g, const struct body *b) {
+    if (b->count) {
+        cg_visit(g, b->first, b->count);
+        return;
+    }
+    name_all(g, b->grid, true);
+    if (is_dynamic(g, b->grid)) {
+        cg_run_task(g, b->grid, parameter(g, b, MORE));
+    } else {
+        cg_load_arguments(g);
+        cg_own_tiles(g, b->grid);
+    }
+    name_all(g, b->grid, false);
+}
+
 /* Returns the first workgroup of the next grid, unless the task is dynamic; -1 where a wait failed.
  */
 static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
@@ -171,14 +208,9 @@ static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
     g->tid = LLVMGetParam(b->fn, TID);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, g->t->wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, g->t->wave), ""));
-    if (is_dynamic(g, b->grid)) {
-        cg_run_task(g, b->grid, parameter(g, b, MORE));
-    } else {
-        for (int i = 0; i < nloops; i++)
-            cg_bind(g, loops[i], parameter(g, b, MORE + i), false);
-        cg_load_arguments(g);
-        cg_own_tiles(g, b->grid);
-    }
+    for (int i = 0; i < nloops; i++)
+        cg_bind(g, loops[i], parameter(g, b, MORE + i), false);
+    emit_inside(g, b);
     LLVMBuildRet(g->b, g->base);
     LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, g->failed);
@@ -187,14 +219,14 @@ static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
 
 /* Nothing that is known of expressions holds in another function; what is bound stays so here. */
 static void make(cg *g, struct body *b) {
-    int loops[ET_MAX_LOOPS], n = loops_of(g, b->grid, loops);
+    int loops[ET_MAX_LOOPS], n = loops_of(g, loop_of(g, b), loops);
     val bound[ET_MAX_LOOPS], *memo = g->memo;
     uint32_t *trail = g->trail;
     cg outside = *g;
     block here = cg_here(g);
     for (int i = 0; i < n; i++)
         bound[i] = g->var[loops[i]];
-    declare(g, b, is_dynamic(g, b->grid) ? 1 : n);
+    declare(g, b, !b->count && is_dynamic(g, b->grid) ? 1 : n);
     int known = g->ntrail;
     val *was = et_alloc(g->arena, ((size_t)known + 1) * sizeof *was);
     for (int i = 0; i < known; i++) {
@@ -203,9 +235,7 @@ static void make(cg *g, struct body *b) {
     }
     g->trail = NULL;
     g->ntrail = g->ctrail = 0;
-    name_all(g, b->grid, true);
     emit(g, b, n, loops);
-    name_all(g, b->grid, false);
     cg_scope_end(g, 0);
     outside.memo = g->memo; /* it may have grown */
     outside.nmemo = g->nmemo;
@@ -220,15 +250,10 @@ static void make(cg *g, struct body *b) {
     cg_at(g, here);
 }
 
-static void call(cg *g, int grid, const val *more, int n) {
-    struct body *b = g->bodies->of[grid];
-    if (!b->fn) make(g, b);
+static void call(cg *g, struct body *b, val row, const val *more, int n) {
     val arg[MOST];
     arg[ARGS] = g->args;
-    arg[ROW] = LLVMGetPoison(g->gptr);
-    if (b->table)
-        arg[ROW] = cg_gepi(g, b->table,
-                           8 * (int64_t)g->bodies->row[grid] * words_of(&g->bodies->key[grid]));
+    arg[ROW] = row;
     arg[WG] = g->wg;
     arg[NWG] = g->nwg;
     arg[BASE] = g->base;
@@ -242,17 +267,62 @@ static void call(cg *g, int grid, const val *more, int n) {
     block go = cg_block(g, "ran");
     cg_cond(g, cg_icmp(g, LLVMIntSLT, next, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    if (!is_dynamic(g, grid)) g->base = next;
+    if (b->count || !is_dynamic(g, b->grid)) g->base = next;
+}
+
+static void call_grid(cg *g, int grid, const val *more, int n) {
+    struct body *b = g->bodies->of[grid];
+    if (!b->fn) make(g, b);
+    val row = LLVMGetPoison(g->gptr);
+    if (b->table)
+        row = cg_gepi(g, b->table,
+                      8 * (int64_t)g->bodies->row[grid] * words_of(&g->bodies->key[grid]));
+    call(g, b, row, more, n);
+}
+
+/* The iterations of LOOP, and of those around it, that are being emitted. */
+static int iterations(cg *g, int loop, val more[ET_MAX_LOOPS]) {
+    int loops[ET_MAX_LOOPS], n = loops_of(g, loop, loops);
+    for (int i = 0; i < n; i++)
+        more[i] = g->var[loops[i]];
+    return n;
 }
 
 void cg_call_body(cg *g, int grid) {
-    int loops[ET_MAX_LOOPS], n = loops_of(g, grid, loops);
     val more[ET_MAX_LOOPS];
-    for (int i = 0; i < n; i++)
-        more[i] = g->var[loops[i]];
-    call(g, grid, more, n);
+    int n = iterations(g, g->p->grids[grid].loop, more);
+    call_grid(g, grid, more, n);
 }
 
 void cg_call_task(cg *g, int grid, val task) {
-    call(g, grid, &task, 1);
+    call_grid(g, grid, &task, 1);
+}
+
+/* ---- parts of the schedule ---- */
+
+/* Grids and loops among COUNT items and inside them. */
+static int calls_of(const et_program *p, int first, int count) {
+    int n = count;
+    for (int i = first; i < first + count; i++)
+        if (p->items[i].kind == ET_P_LOOP) n += calls_of(p, p->items[i].first, p->items[i].count);
+    return n;
+}
+
+bool cg_is_long(const cg *g, int first, int count) {
+    return g->bodies && !g->queues.nregions && calls_of(g->p, first, count) > LONG;
+}
+
+int cg_call_part(cg *g, int first, int count) {
+    int n = 0, calls = 0;
+    while (n < count) {
+        calls += calls_of(g->p, first + n, 1);
+        if (n > 0 && calls > PART) break;
+        n++;
+    }
+    struct body part = {.first = first, .count = n};
+    val more[ET_MAX_LOOPS];
+    make(g, &part);
+    int nloops = iterations(g, loop_of(g, &part), more);
+    call(g, &part, LLVMGetPoison(g->gptr), more, nloops);
+    return n;
 }

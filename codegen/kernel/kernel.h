@@ -115,6 +115,10 @@ const et_step *cg_streamed(cg *, int grid);
 void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
 void cg_call_body(cg *, int grid);
 void cg_call_task(cg *, int grid, val task); /* of a dynamic grid */
+/* Are these items of the schedule to be cut into functions? Then the first of them are called as
+ * one; returns how many. */
+bool cg_is_long(const cg *, int first, int count);
+int cg_call_part(cg *, int first, int count);
 
 /* ---- lds.c ---- */
 /* Divides it among all parts of the program; false after an error, where it is too small. */

@@ -128,6 +128,11 @@ static void static_grid(cg *g, int index) {
 }
 
 void cg_visit(cg *g, int first, int count) {
+    if (count > 1 && cg_is_long(g, first, count)) {
+        for (int i = 0; i < count;)
+            i += cg_call_part(g, first + i, count - i);
+        return;
+    }
     for (int i = first; i < first + count; i++) {
         const et_item *it = &g->p->items[i];
         int region = et_queues_region(&g->queues, i);

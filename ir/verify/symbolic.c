@@ -5,7 +5,7 @@
 #include "ir/base/diag.h"
 #include <string.h>
 
-enum { MAX_INSTANCES = 3000, WORK = 40000000 };
+enum { MAX_INSTANCES = 16384, WORK = 40000000 };
 
 bool vs_fail(struct symbolic *s, const char *fmt, ...) {
     va_list ap;

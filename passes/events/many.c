@@ -3,9 +3,9 @@
  * So each grid looks back from the nearest to the farthest, and passes over those that what it
  * found so far orders already. What is left out implied.c would have dropped.
  *
- * Two relations are enough for that, among grids of one loop: all tiles of one grid are done before
- * any tile of the other starts; or of two grids with equal extents, the tile of the same
- * coordinates is. */
+ * Two relations are enough for that: all tiles of one grid are done before any tile of the other
+ * starts; or of two grids with equal extents, the tile of the same coordinates is. Where the
+ * earlier grid is in loops that the other is not in, this is so of all their iterations. */
 #include "ir/base/diag.h"
 #include "passes/events/int.h"
 #include <stdlib.h>
@@ -13,8 +13,10 @@
 
 /* Sets of grids, by number. */
 struct before {
-    uint64_t *all, *same;           /* of this iteration: in either relation to the grid */
-    uint64_t *last_all, *last_same; /* of the previous one of its loop; NULL outside of loops */
+    uint64_t *all, *same; /* of this iteration of the loops around both: in either relation to it */
+    /* Of the previous iteration of its loop, grids of that loop alone; NULL outside of loops. */
+    uint64_t *last_all, *last_same;
+    bool chained; /* each tile comes after that of the same coordinates in the iteration before */
 };
 
 struct many {
@@ -49,13 +51,26 @@ static bool equal_extents(const struct events *e, const et_grid *a, const et_gri
     return same;
 }
 
+/* Once what the edge waits for is done, are all iterations of the loops around FROM alone? They may
+ * be none, in which no other grid is ordered by it. */
+static bool ends_loops(const struct many *m, const struct edge *ed) {
+    const et_program *p = m->e->p;
+    const et_grid *from = &p->grids[ed->from], *to = &p->grids[ed->to];
+    int loops[ET_MAX_RANK], n = events_loops(p, from->loop, loops);
+    int shared = events_shared_loops(p, from, to);
+    for (int l = shared; l < n; l++)
+        if (et_loop_varies(p->g, &p->g->loops[loops[l]])) return false;
+    return n == shared || ed->every || (n == shared + 1 && m->of[ed->from].chained);
+}
+
 /* What its waits order; OTHER for less than either relation. */
-static enum how how_ordered(const struct events *e, const struct edge *ed) {
+static enum how how_ordered(const struct many *m, const struct edge *ed) {
+    const struct events *e = m->e;
     const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
     const et_func *f = &e->p->funcs[from->func], *g = &e->p->funcs[to->func];
     bool all = true, same = equal_extents(e, from, to);
-    if (ed->points || ed->far || from->loop != to->loop) return OTHER;
-    if (ed->carried >= 0 && ed->carried != to->loop) return OTHER;
+    if (ed->points || ed->far || (ed->carried < 0 && !ends_loops(m, ed))) return OTHER;
+    if (ed->carried >= 0 && (from->loop != to->loop || ed->carried != to->loop)) return OTHER;
     for (int c = 0; c < f->ncoords; c++) {
         all &= ed->box[c].all;
         same = same && (ed->box[c].all || (et_expr_eq(ed->box[c].lo, et_var(e->x, g->coord[c])) &&
@@ -90,7 +105,8 @@ static void follow(const struct many *m, const struct edge *ed, enum how how) {
 /* What it tells of the previous iteration, where FROM has been through already. */
 static void follow_last(const struct many *m, const struct edge *ed, enum how how) {
     const struct before *a = &m->of[ed->from], *b = &m->of[ed->to];
-    if (how == OTHER || !b->last_all) return;
+    const et_grid *g = m->e->p->grids;
+    if (how == OTHER || !b->last_all || g[ed->from].loop != g[ed->to].loop) return;
     join(m, b->last_all, a->last_all);
     join(m, how == ALL ? b->last_all : b->last_same, a->last_same);
 }
@@ -109,7 +125,7 @@ static void follow_carried(const struct many *m, const struct edge *ed, enum how
 static void look(const struct many *m, int from, int to, int carried) {
     struct events *e = m->e;
     const et_grid *g = e->p->grids;
-    bool apply = g[from].loop == g[to].loop && (carried < 0 || carried == g[to].loop);
+    bool apply = carried < 0 || (g[from].loop == g[to].loop && carried == g[to].loop);
     const struct before *b = &m->of[to];
     if (carried >= 0) events_find_far(e, from, to, carried);
     if (apply && has(carried < 0 ? b->all : b->last_all, from)) return;
@@ -122,7 +138,7 @@ static void look(const struct many *m, int from, int to, int carried) {
         if (same) e->nedges = first;
     }
     for (int i = first; i < e->nedges; i++) {
-        enum how how = how_ordered(e, &e->edges[i]);
+        enum how how = how_ordered(m, &e->edges[i]);
         if (carried < 0)
             follow(m, &e->edges[i], how);
         else
@@ -130,16 +146,36 @@ static void look(const struct many *m, int from, int to, int carried) {
     }
 }
 
+/* How many loops the grid at a position shares with TO. */
+static int shared_at(const struct many *m, int at, int to) {
+    const et_program *p = m->e->p;
+    if (at < 0 || at >= m->e->now) return 0;
+    return events_shared_loops(p, &p->grids[m->grid[at]], &p->grids[to]);
+}
+
+/* Grids that share a loop stand side by side. */
 static void look_at_carried(const struct many *m, int to) {
     const struct events *e = m->e;
-    int loops[ET_MAX_RANK];
-    for (int at = e->now - 1; at >= 0; at--) {
-        int from = m->grid[at];
-        int shared = events_shared_loops(e->p, &e->p->grids[from], &e->p->grids[to]);
-        if (shared) events_loops(e->p, e->p->grids[to].loop, loops);
+    int loops[ET_MAX_RANK], at = e->position[to], shared;
+    events_loops(e->p, e->p->grids[to].loop, loops);
+    while (shared_at(m, at + 1, to))
+        at++;
+    for (; (shared = shared_at(m, at, to)) > 0; at--)
         for (int k = 0; k < shared; k++)
-            look(m, from, to, loops[k]);
-    }
+            look(m, m->grid[at], to, loops[k]);
+}
+
+/* Does each tile of the grid wait for itself in the iteration before, or for all of them? */
+static bool is_chained(const struct many *m, int grid) {
+    struct events *e = m->e;
+    int loop = e->p->grids[grid].loop, first = e->nedges;
+    bool any = false;
+    if (loop < 0) return false;
+    events_find_edge(e, grid, grid, loop);
+    for (int i = first; i < e->nedges; i++)
+        any |= how_ordered(m, &e->edges[i]) != OTHER;
+    e->nedges = first;
+    return any;
 }
 
 /* By the later grid, then the earlier one, then as they were found: as they come where all pairs
@@ -182,13 +218,15 @@ void events_find_many(struct events *e) {
         m.of[g].last_all = new_set(&m);
         m.of[g].last_same = new_set(&m);
     }
+    for (int g = 0; g < e->p->ngrids; g++)
+        m.of[g].chained = is_chained(&m, g);
     for (int at = 0; at < e->now; at++)
         for (int back = at - 1; back >= 0; back--)
             look(&m, m.grid[back], m.grid[at], -1);
     int direct = e->nedges, i = 0; /* edges so far are in order of the later grid's position */
     for (int at = 0; at < e->now; at++) {
         for (; i < direct && e->edges[i].to == m.grid[at]; i++)
-            follow_last(&m, &e->edges[i], how_ordered(e, &e->edges[i]));
+            follow_last(&m, &e->edges[i], how_ordered(&m, &e->edges[i]));
         if (e->p->grids[m.grid[at]].loop >= 0) look_at_carried(&m, m.grid[at]);
     }
     sort_edges(e);

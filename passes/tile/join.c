@@ -8,7 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROOM = 16 << 10 }; /* bytes of local memory, of which others have more anyway */
+enum {
+    ROOM = 16 << 10, /* bytes of local memory, of which others have more anyway */
+    STEPS = 64,      /* of a task: one more event is little beside so many, and what LLVM takes for
+                      * a function grows faster than the function */
+};
 
 /* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
 struct member {
@@ -35,6 +39,7 @@ struct join {
     int *member_at; /* per grid: which member it is, or -1 */
     et_grid whole;  /* the first of them as one tile */
     int bytes;      /* of their local memory, at most */
+    int nsteps;     /* of all of them */
     et_func f;      /* what they become */
 };
 
@@ -401,7 +406,7 @@ static void close_task(struct join *j) {
     for (int i = 0; i < j->nmembers; i++)
         j->member_at[j->member[i].grid] = -1;
     j->nmembers = 0;
-    j->bytes = 0;
+    j->bytes = j->nsteps = 0;
 }
 
 /* Bytes of local memory that a member takes at most: its own, and either as many again or what its
@@ -428,6 +433,7 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
         (struct member){.grid = g, .func = whole->func, .tensor = p->groups[g].to.id, .local = -1};
     j->member_at[g] = j->nmembers - 1;
     j->bytes += member_bytes(j, whole->func);
+    j->nsteps += p->funcs[whole->func].nsteps;
 }
 
 /* Whether grid G becomes part of the task before it in its list. */
@@ -437,6 +443,7 @@ static bool joins(struct join *j, int g) {
     bool one = as_one(j, &p->groups[g], &p->grids[g], &whole);
     bool with = one && j->nmembers && whole.model == j->whole.model &&
                 whole.loop == j->whole.loop && j->bytes + member_bytes(j, whole.func) <= ROOM &&
+                j->nsteps + p->funcs[whole.func].nsteps <= STEPS &&
                 reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
     if (!with) close_task(j);
     if (with || (one && is_one(j, &p->grids[g]))) add_member(j, g, &whole);
