@@ -88,7 +88,7 @@ static bool check_attend(cg *g, const et_func *f, const et_step *s) {
     return !problem;
 }
 
-/* Tiles whose weights nobody brings would wait for them for ever. */
+/* Without a weight stream a tile whose plan has one would wait for its weights for ever. */
 static bool check_slots(cg *g, const et_program *p) {
     bool ok = true;
     for (int i = 0; i < p->ngrids; i++) {
@@ -231,10 +231,10 @@ static void pack_alike(cg *g) {
         }
 }
 
-/* A kernel for each variant, where the family has them so and there is one model. In one of all,
- * who runs a variant has the registers and the waves that others need, and its code lies among
- * theirs: with instructions that come late once a layer and task, that costs 2 %. */
-static void emit_apart(cg *g) {
+/* A kernel for each variant, where the family has them so and there is one model. In one kernel
+ * of all, each variant gets the registers and the waves that the hungriest needs, and its code lies
+ * among that of others: instruction cache misses cost 2 %. */
+static void emit_each_variant(cg *g) {
     et_program *whole = g->whole;
     char *symbol = g->symbol;
     int lds = 0, slots = 0;
@@ -276,7 +276,7 @@ static bool generate(cg *g, et_codegen_info *info) {
     if (cg_is_sequence(g))
         cg_sequence(g);
     else if (g->family->variants && g->whole->nvariants && !g->p->g->nmodels)
-        emit_apart(g);
+        emit_each_variant(g);
     else
         cg_kernel(g);
     pack_alike(g);

@@ -16,7 +16,7 @@ _Static_assert((int)ET_PACKED_ROWS == (int)ETRT_PACKED_ROWS &&
                    (int)ET_PACKED_K == (int)ETRT_PACKED_K &&
                    (int)ET_PACKED_BYTES == (int)ETRT_PACKED_BYTES &&
                    (int)ET_PACKED_ALIGN == (int)ETRT_PACKED_ALIGN,
-               "blocks are of one size for who packs and who reads them");
+               "compiler and runtime agree on the size of packed blocks");
 
 struct out {
     cg *g;
@@ -122,11 +122,11 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
     put_name(o, t->name ? t->name : "");
     put(o, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"shape\": ", kind[t->kind],
         et_dtype_name(t->shape.dtype));
-    put_dims(o, t->turned ? t->turned->rank : t->shape.rank,
-             t->turned ? t->turned->dim : t->shape.dim);
-    for (int d = 0; t->turned && d < t->turned->rank; d++)
-        put(o, "%s%d%s", d ? ", " : ", \"order\": [", t->turned->order[d],
-            d + 1 < t->turned->rank ? "" : "]");
+    put_dims(o, t->relaid ? t->relaid->rank : t->shape.rank,
+             t->relaid ? t->relaid->dim : t->shape.dim);
+    for (int d = 0; t->relaid && d < t->relaid->rank; d++)
+        put(o, "%s%d%s", d ? ", " : ", \"order\": [", t->relaid->order[d],
+            d + 1 < t->relaid->rank ? "" : "]");
     if (t->kind == ET_TENSOR_WEIGHT) {
         put(o, ", \"source\": ");
         put_string(o, t->source ? t->source : t->name ? t->name : "");
@@ -362,11 +362,11 @@ static char *framed(cg *g, const char *text) {
                      etrt_manifest_sum(text, n), text);
 }
 
-static bool any_turned(const cg *g) {
+static bool any_relaid(const cg *g) {
     const et_program *p;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         for (int t = 0; t < p->ntensors; t++)
-            if (p->tensors[t].turned) return true;
+            if (p->tensors[t].relaid) return true;
     return false;
 }
 
@@ -383,7 +383,7 @@ char *cg_manifest(cg *g) {
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
         any_packed(g)     ? ETRT_ABI_PACKED
         : cg_has_zeros(g) ? ETRT_ABI_ZEROS
-        : any_turned(g)   ? ETRT_ABI_ORDER
+        : any_relaid(g)   ? ETRT_ABI_ORDER
         : g->tags.bytes   ? ETRT_ABI_TAGS
                           : ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);

@@ -3,14 +3,15 @@
  * by themselves that they have come are twice as large, and are looked at one by one.
  *
  * All temporaries that can be tagged are, for one that is not needs a path of events with fences
- * from those who read it to who writes it next, and in a loop that path goes all the way around.
- * Events are carried as far as the verifier finds everything else ordered without them. Then what
- * is tagged for nothing is not. The whole is kept where it is predicted to pay, or is asked for. */
+ * from its readers to the task that writes it next, and in a loop that path goes all the way
+ * around. Events are carried as far as the verifier finds everything else ordered without them.
+ * Then what is tagged for nothing is not. The whole is kept where it is predicted to pay, or is
+ * asked for. */
 #include "ir/base/diag.h"
 #include "ir/program/tags.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/take.h"
+#include "passes/tag.h"
 #include <string.h>
 
 enum { OWN = 1024, WORK = ET_VERIFY_WORK / 16 };

@@ -43,7 +43,7 @@ static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *
             *many &= ~((uint32_t)1 << i);
     for (int i = 0; i < p->ngrids; i++)
         if (bit_of(&p->grids[i]) & *many)
-            et_stream_many_take(p, &p->funcs[p->grids[i].func], opt->machine);
+            et_stream_many_convert(p, &p->funcs[p->grids[i].func], opt->machine);
     return (all & ~chunks) | *many;
 }
 
@@ -201,7 +201,7 @@ static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
 /* Rows that a product's waves have staged may lie where its sums come to (et_locals_may_meet), so
  * that there are more slots. Where there are as many without that, they have a place of their own,
  * and a workgroup need not stage them again for its next tile (codegen/step/again.c). */
-static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
+static void keep_apart(et_program *p, const et_grid *g, const et_machine *m) {
     et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     et_local *l = f->locals, *a = &l[s->stage_a];
@@ -259,7 +259,7 @@ bool et_pass_stream(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
         if (!g->streamed) continue;
-        move_apart(p, g, m);
+        keep_apart(p, g, m);
         g->deep = goes_deep(p, g, pl->opt);
     }
     return true;

@@ -1,5 +1,5 @@
 /* emit.h - the state of one code generation, and the builder of LLVM IR that steps and the kernel
- * are made with. What a family of targets does in its own way is asked of g->family. */
+ * are made with. g->family has what each family of targets does in its own way. */
 #ifndef ET_EMIT_H
 #define ET_EMIT_H
 
@@ -14,8 +14,8 @@
 
 typedef LLVMBasicBlockRef block;
 
-/* One kernel of a launch that is a sequence of them: the tiles of one grid in one iteration of the
- * loops around it. Or that of a variant. */
+/* A kernel of a launch of several: the tiles of one grid in one iteration of the loops around it.
+ * Or the kernel of a variant. */
 typedef struct {
     const char *symbol;
     et_program *p; /* the part it is of */
@@ -25,21 +25,21 @@ typedef struct {
     bool waits;    /* for tasks of its own: all its workgroups have to be resident */
 } et_kernel;
 
-/* Which stage of the weight stream is a wave's next: words of its own, which LLVM makes registers
- * of. */
+/* The next stage of the weight stream of a wave: allocas, which LLVM promotes to registers. */
 typedef struct {
     val stage, phase;
 } cg_ring_state;
 
 /* An element of a local is the sum of so many in it, so many bytes apart; 0: it is itself. */
 typedef struct {
-    int count, apart;
+    int count, stride;
 } cg_parts;
 
-/* A function that several grids share has a row of a table for each (codegen/kernel/body.c): the
- * number of the task; for each tensor where it begins in the workspace or where its address is
- * among the arguments; for each event its first word in the event array and its number for reports.
- * By tensor and event 1 + its number there, and which tensors the grid being emitted names. */
+/* Names in a function that several grids share (codegen/kernel/body.c). It reads a row of a table
+ * for each grid: the number of the task; for each tensor its offset in the workspace or among the
+ * arguments; for each event its first word in the event array and its number for reports. TENSOR
+ * and EVENT: 1 + the number in that row, 0 for none; WANTED: tensors that the grid being emitted
+ * names. */
 enum { CG_ROW_EVENT = 2 };
 typedef struct {
     int *tensor, *event, ntensors;
@@ -47,28 +47,29 @@ typedef struct {
 } cg_names;
 
 struct cg {
-    et_program *whole; /* what was asked for; p is it, or the variant being emitted */
+    et_program *whole; /* the program with all variants; p is it, or the variant being emitted */
     et_program *p;
     et_exprs *x;
-    et_queues queues;            /* of p */
-    et_tags tags;                /* of whole */
-    uint32_t sliced;             /* models with grids dealt by slice, bit 0 for the only one */
+    et_queues queues; /* of p */
+    et_tags tags;     /* of whole */
+    uint32_t
+        sliced; /* models that have grids dealt by slice, as bits; bit 0 where there is one model */
     int event_words;             /* the most that any part needs */
-    int meet_words;              /* of several models, where counters of workgroups by die begin */
-    int done_words;              /* and those of workgroups that are done with a model */
-    int first_task, first_event; /* what reports add to the variant's own numbers */
-    int task;                    /* whose tile is emitted, of all parts */
-    /* By task, where products are counted: its own products of a piece of k, and those beside them
-     * that sum rows (step/decode/unscaled.c). */
+    int meet_words;              /* with several models: the first counter of workgroups by die, */
+    int done_words;              /* and the first of workgroups that are done with a model */
+    int first_task, first_event; /* added in reports to the variant's own numbers */
+    int task;                    /* the task being emitted, counted over all parts */
+    /* By task, where products are counted: matrix instructions for a piece of k, and those beside
+     * them that sum rows (step/decode/unscaled.c). */
     int (*products)[2];
-    et_kernel *kernels; /* of a sequence, in the order of the launch, or one a variant */
+    et_kernel *kernels; /* where there are several: in the order of the launch, or one a variant */
     int nkernels;       /* of a sequence */
     et_arena *arena;
     const et_codegen_options *opt;
     const et_target *t;
     const et_family *family; /* of the target */
 
-    double since; /* when the stage that is timed began */
+    double since; /* when the stage of LLVM being timed began */
 
     LLVMContextRef ctx;
     LLVMModuleRef mod;
@@ -80,9 +81,10 @@ struct cg {
     unsigned sync[ET_SCOPE_SYSTEM + 1]; /* synchronization scopes */
 
     val fn, lds;
-    bool apart; /* lanes of this wave may not be here; those that are speak in groups of whole ones
-                 */
-    char *told; /* by the tool that made the file, or NULL */
+    bool diverged; /* some lanes of this wave may not be here; those that are exchange values in
+                    * whole groups
+                    */
+    char *told;    /* output of the tool that made the file, or NULL */
     char *symbol;
     int lds_bytes;
     int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
@@ -100,11 +102,11 @@ struct cg {
     struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
     cg_names *names;          /* of the body being emitted, where grids share bodies; else NULL */
     int nbodies;              /* functions of tiles that differ, of all programs */
-    bool in_body;             /* it is such a function that is being emitted */
+    bool in_body;             /* such a function is being emitted */
     bool *packed;             /* per argument that is a tensor: some product reads it packed */
-    bool leave_out;           /* products that are being emitted leave out weights that are zero */
+    bool leave_out;           /* the products being emitted skip weights that are zero */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */
-    et_arena *texts; /* what is kept of the text of tasks */
+    et_arena *texts; /* texts of tasks, by which alike ones are found */
     val base;        /* first workgroup of the next grid: the running tile count mod W */
 
     /* Variables in scope, by id. */
@@ -121,41 +123,41 @@ struct cg {
     et_expr below; /* `index < dimension` that holds here, or none */
 
     const et_func *f; /* the function being emitted: names the locals */
-    cg_parts *parts;  /* per local, while its steps are emitted: what an element is the sum of */
+    cg_parts *parts;  /* per local, while the steps of f are emitted */
 
     /* The weight stream; no stages: there is none. */
     int ring_stages, ring_at;           /* at most so many stages; its barriers */
     int stages_here, stages_at;         /* those of this part, 0 where it does not stream */
     int ring_room;                      /* for locals and stages */
     cg_ring_state consumer;             /* the consumers' next stage */
-    const struct cg_producer *producer; /* the producer wave is being emitted, or NULL */
+    const struct cg_producer *producer; /* set while the producer wave is emitted, else NULL */
     et_product_cx product;              /* as cg_cx last made it */
     const et_step *streamed;            /* of the tile being emitted, or NULL */
-    struct cg_ahead *ahead;    /* maps of that tile of which something has been loaded, a list */
-    struct cg_rows *rows;      /* attention of rows of which the first are known, or NULL */
-    struct cg_maps *maps;      /* tensor maps of TMA boxes, or NULL: there are none */
-    int box_at, box_bytes_lds; /* LDS for their barriers; 0: there are none */
-    bool hold;                 /* what is loaded never changes, and is loaded here all the same */
-    struct cg_common *common;  /* what is known of steps of a function: step/again.c */
+    struct cg_early_map *early_maps;    /* maps of that tile whose loads are early, a list */
+    struct cg_rows *rows;               /* attention of rows whose first run is known, or NULL */
+    struct cg_maps *maps;               /* tensor maps of TMA boxes, or NULL: there are none */
+    int box_at, box_bytes_lds;          /* LDS for their barriers; 0: there are none */
+    bool hold;                /* loads stay here, in front of the waits, and have no `invariant` */
+    struct cg_common *common; /* facts about the steps of f: step/again.c */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
-    /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for
-     * reports. */
+    /* Of the tile being emitted, where it has tags: what is added to them; the task and tile that
+     * receive words, for reports. */
     val first_tag;
-    int taking;
-    val taking_tile;
+    int receiving;
+    val receiving_tile;
 
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };
 
-/* Of a workgroup, with the producer wave and what comes with it. */
+/* Work-items of a workgroup, with those of the producer waves. */
 static inline int cg_workitems(const cg *g) {
     return g->p->workgroup + (g->ring_stages ? g->family->stream->waves(g) * g->t->wave : 0);
 }
 
 /* ---- builder.c ---- */
 void cg_error(cg *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Tells how long it took since the last call, where the options ask for it; NULL begins. */
+/* With the option `time_passes`: prints the time since the last call; NULL begins. */
 void cg_stage(cg *, const char *name);
 void cg_init_types(cg *);
 val cg_i32(cg *, int64_t);
@@ -203,9 +205,9 @@ typedef struct {
 val cg_for_begin(cg *, cg_for *, val from, val to, val step, bool do_while, int n, val *v);
 void cg_for_end(cg *, cg_for *, val *v);
 
-/* Memory of other waves of this workgroup: what they wrote before is visible after. */
+/* A workgroup barrier: what its waves wrote before is visible to all of them after. */
 void cg_barrier(cg *);
-/* The same, and every wave's global stores have been answered. */
+/* The same, and the global stores of every wave are complete. */
 void cg_barrier_drain(cg *);
 
 /* Value of the lane whose number differs in the bits of MASK. */
@@ -221,8 +223,8 @@ val cg_emit(cg *, et_expr);
 val cg_emit_i32(cg *, et_expr); /* an integer, the nearest of 32 bits */
 val cg_emit_low(cg *, et_expr); /* its low 32 bits */
 val cg_emit_i64(cg *, et_expr);
-val cg_to_f32(cg *, val);       /* of whatever cg_emit gives */
-val cg_emit_f32(cg *, et_expr); /* converted to f32 if it is not */
+val cg_to_f32(cg *, val);       /* of any value of cg_emit */
+val cg_emit_f32(cg *, et_expr); /* converted to f32 */
 /* philox.c: a random number of 32 bits, by a seed and the counter's two words, of 32 bits each. */
 val cg_philox(cg *, val seed, val i, val j);
 bool cg_is_uniform(cg *, et_expr);
@@ -242,8 +244,8 @@ cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
 val cg_address(cg *, int space, int id, et_expr offset);
 /* The element at OFFSET, in the byte or bytes at PTR, as f32 or i32. */
 val cg_load_one(cg *, int space, int id, val ptr, et_expr offset);
-/* What a load of N elements of T gives that is made of words, cg_words of all their bits; and one
- * of a single element at OFFSET, as it is stored, of parts of a byte the byte. */
+/* The type of BITS loaded as 32-bit words, or as one integer; N elements of type T out of such a V;
+ * a single element at OFFSET out of V, as it is stored (the byte that it is a part of). */
 LLVMTypeRef cg_words(cg *, int bits);
 void cg_loaded_words(cg *, et_dtype t, val v, int n, val *out);
 val cg_load_words(cg *, int space, int id, val ptr, int bits, int align); /* cg_words of BITS */
@@ -252,16 +254,17 @@ val cg_loaded_one(cg *, int space, int id, val v, et_expr offset);
  */
 val cg_code(cg *, et_dtype t, val word, val at);
 val cg_round_e4m3(cg *, val v); /* an f32 to the nearest e4m3, as an f32: 448 where it is beyond */
-/* N elements at PTR, as f32 or i32 scalars in OUT; codes that fill whole bytes. What is stored may
- * be whatever cg_emit gives. */
+/* N elements at PTR, as f32 or i32 scalars in OUT; elements of less than a byte fill whole ones. V
+ * may be any values of cg_emit. */
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);
 val cg_to_bf16(cg *, val f32);
 val cg_to_f16(cg *, val f32);
-/* An f32, or a vector of them, as it must be where it is rounded to f16 otherwise (round.c). */
+/* V, an f32 or a vector of them, hidden from LLVM where it would round it to f16 in another way
+ * (round.c). */
 val cg_before_f16(cg *, val f32);
-/* SIZE, an f32 whose sign bit is not set, with the sign of another. */
+/* SIZE, an f32 that is not negative, with the sign of SIGN. */
 val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, et_expr load);
@@ -274,20 +277,20 @@ val cg_word_tag(cg *, val word);
 val cg_word_data(cg *, val word); /* as an integer of the element's size */
 /* The tag of the step in this launch. */
 val cg_tag(cg *, const et_step *);
-/* V is whatever cg_emit gives. */
+/* V is any value of cg_emit. */
 void cg_word_store(cg *, int tensor, val element, val v, val tag);
 
 /* ---- vector.c: an expression at N consecutive values of a variable ---- */
 /* Replace VAR by BASE + j, j in [0, n), in E. */
 void cg_unroll(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
-/* The same, and load what is contiguous in memory with wide loads. Call once for every expression
- * before cg_emit of the results. */
+/* The same, and contiguous elements are loaded with wide loads. Call it for every expression before
+ * cg_emit of the results. */
 void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
 /* Emit f32 (or the expression's type) values of E at VAR = BASE + j. */
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
 
-/* ---- names.c: what names a task, in a function that may be for several ---- */
+/* ---- names.c: numbers and addresses in a function that several grids may share ---- */
 val cg_task_number(cg *, int grid);            /* for reports */
 val cg_event_number(cg *, int event);          /* likewise */
 val cg_event_word(cg *, int event, val index); /* word INDEX of the event, in the event array */
@@ -297,19 +300,19 @@ bool cg_wants(const cg *, int tensor);
 val cg_tensor_place(cg *, int tensor);
 
 /* ---- maps.c: TMA copies (et_box_family) ---- */
-bool cg_has_map(cg *, int n); /* may there be N more, in what is being emitted? */
-/* The address of the map M of what the tensor begins with. */
+bool cg_has_map(cg *, int n); /* is there room for N more maps in the kernel? */
+/* The address of the tensor map M of a tensor. */
 val cg_map(cg *, int tensor, const et_tensor_map *m);
-/* i1: this is the work-item that asks for them. */
+/* i1: this is the work-item that issues the copies. */
 val cg_box_producer(cg *);
 val cg_box_barrier(cg *, val slot);
 val cg_box_phases(cg *); /* a word beside them, 0 at first */
 
 /* ---- sync.c: relaxed atomics at agent scope ---- */
-val cg_word(cg *, val index); /* address of a word of the event array */
+val cg_word(cg *, val index); /* the address of a word of the event array */
 val cg_atomic_load(cg *, val ptr);
 void cg_atomic_store(cg *, val ptr, val);
-/* By one lane of a wave of which all are active. ONCE returns what was there before, uniform. */
+/* By one lane of a wave whose lanes are all active. ONCE returns the old value, uniform. */
 val cg_atomic_once(cg *, LLVMAtomicRMWBinOp, val ptr, val);
 void cg_atomic_tell(cg *, LLVMAtomicRMWBinOp, val ptr, val);
 val cg_atomic(cg *, LLVMAtomicRMWBinOp, val ptr, val); /* by every active lane */
@@ -318,18 +321,18 @@ val cg_ballot(cg *, val pred);
 val cg_none(cg *, val mask);
 val cg_first_lane(cg *, val mask); /* of those set */
 val cg_count_lanes(cg *, val mask);
-/* Each active lane modifies what it points to; what was there, OTHERWISE in the other lanes. */
+/* Each active lane modifies the word at its PTR. The old value; OTHERWISE in the other lanes. */
 val cg_atomic_lanes(cg *, LLVMAtomicRMWBinOp, val active, val ptr, val v, val otherwise);
-/* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
+/* A fence between workgroups. WEAK: as far as fault injection leaves it. */
 void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
-/* By all lanes of a wave, for a fence that goes with what others of them read, or read after it. */
+/* Before or after a fence of one lane, so that it holds for all lanes of the wave. */
 void cg_wave_meets(cg *);
-/* What any lane of the wave has read of events, all of them have: the fence that goes with it. */
+/* The acquire fence behind polls of events by any lanes of the wave, for all of them. */
 void cg_acquire_wave(cg *, bool weak);
-int cg_telling_wave(const cg *); /* the one that tells whom a tile notifies */
-/* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
- * or wait_ticks have passed since the first time it goes to blocks that the caller fills. It does
- * so each time that the family's `looks` have been in vain, and else goes back at once. */
+int cg_telling_wave(const cg *); /* the one that notifies */
+/* A uniform polling loop. AGAIN naps and goes back to BEGIN; where the launch was aborted, or
+ * wait_ticks have passed since the first poll, it goes to blocks that the caller fills. Both are
+ * looked at once in `looks` polls of the family. */
 enum { CG_NAP = 64 }; /* clocks, of the shortest */
 typedef struct {
     block head, aborted, expired;
@@ -339,12 +342,12 @@ void cg_spin_begin(cg *, cg_spin *);
 void cg_spin_again(cg *, cg_spin *);
 
 /* ---- box.c ---- */
-/* The counters a wait names, numbered 0 .. total - 1. Item numbers may differ from lane to lane;
- * what a box emits before is uniform. */
+/* The counters that a wait names, numbered 0 .. total - 1. Numbers may differ from lane to lane;
+ * the members are uniform. */
 typedef struct {
     const et_wait *w;
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK], size[ET_MAX_RANK];
-    int var[ET_MAX_VARS];               /* in place of those of the wait */
+    int var[ET_MAX_VARS];               /* stand for those of the wait */
     et_expr extent[ET_MAX_VARS], count; /* COUNT: total, before it is emitted */
     et_expr stray; /* whether tensors name counters outside the event; ET_NO_EXPR: they cannot */
     val total, astray;

@@ -26,8 +26,8 @@ val cg_map(cg *g, int tensor, const et_tensor_map *m) {
     return cg_map_place(g, i);
 }
 
-/* One of the wave that tells whom the tile before notifies. What it asks for before a tile's waits
- * is then behind that: the fence would otherwise take as long as weights take to come. */
+/* One of the wave that notifies. The copies that it issues before a tile's waits then follow the
+ * notifications of the tile before, whose fence would otherwise wait for these copies. */
 val cg_box_producer(cg *g) {
     return cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)cg_telling_wave(g) * g->t->wave));
 }

@@ -1,5 +1,5 @@
-/* maps.h - maps of matrices that are copied to local memory as TMA boxes (et_box_family), by who
- * asks for them and who makes them. */
+/* maps.h - tensor maps of the TMA boxes (et_box_family) of a kernel: shared by the steps that use
+ * maps (emit/maps.c) and by what builds them (kernel/maps.c). */
 #ifndef ET_EMIT_MAPS_H
 #define ET_EMIT_MAPS_H
 

@@ -177,7 +177,7 @@ val cg_load_one(cg *g, int space, int id, val ptr, et_expr offset) {
 static val load_parts(cg *g, int id, val ptr, LLVMTypeRef type, int align) {
     val sum = load_raw(g, ET_LOAD_LOCAL, id, ptr, type, align);
     for (int i = 1; i < g->parts[id].count; i++) {
-        val at = cg_gepi(g, ptr, (int64_t)i * g->parts[id].apart);
+        val at = cg_gepi(g, ptr, (int64_t)i * g->parts[id].stride);
         sum = LLVMBuildFAdd(g->b, sum, load_raw(g, ET_LOAD_LOCAL, id, at, type, align), "");
     }
     return sum;

@@ -63,7 +63,8 @@ static bool is_clean_result(val v) {
 }
 
 val cg_to_bf16(cg *g, val v) {
-    if (!g->t->rounds_apart || !is_clean_result(v)) return LLVMBuildFPTrunc(g->b, v, g->bf16, "");
+    if (!g->t->no_bf16_rounding || !is_clean_result(v))
+        return LLVMBuildFPTrunc(g->b, v, g->bf16, "");
     val bits = LLVMBuildBitCast(g->b, v, g->i32, "");
     val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, cg_i32(g, HALF), ""), cg_i32(g, 1), "");
     val sum = cg_add(g, cg_addi(g, bits, (1 << (HALF - 1)) - 1), odd);

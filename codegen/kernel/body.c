@@ -1,6 +1,6 @@
-/* Kernels of many tasks. What LLVM takes to compile a function grows faster than the function, so
+/* Kernels of many tasks. LLVM's time grows faster than a function, so
  * in a kernel of many grids or steps the tiles of each grid are in a function of their own, which
- * the kernel calls where it reaches the grid, or for one tile that it took from a queue. Static
+ * the kernel calls where it reaches the grid, or for one tile that it popped. Static
  * grids that are alike but for the tensors and events they name (ir/program/alike.h) share one
  * function: what differs it reads from the grid's row of a table. A schedule of very many calls is
  * itself cut into functions. */
@@ -22,7 +22,7 @@ struct body {
     int first, count; /* in place of a grid's tiles: items of the schedule; count 0: tiles */
     val fn;           /* NULL until the first call */
     LLVMTypeRef type;
-    val table; /* NULL where nobody shares it */
+    val table; /* NULL where one grid has it */
 };
 
 struct cg_bodies {
@@ -32,10 +32,10 @@ struct cg_bodies {
     cg_names names;   /* of the body being emitted */
 };
 
-/* ---- who shares ---- */
+/* ---- which grids share ---- */
 
-/* Of arrivals at events of dynamic tasks the kernel knows more than a table has. And a test wants
- * one edge alone to be weakened. */
+/* Not with dynamic tasks, for whose events code is specialised, nor where a test weakens one edge.
+ */
 static bool may_share(const cg *g) {
     for (int i = 0; i < g->p->ngrids; i++)
         if (g->p->grids[i].dynamic) return false;
@@ -56,7 +56,7 @@ static bool has_many(et_program *whole) {
 void cg_plan_bodies(cg *g) {
     g->bodies = NULL;
     g->names = NULL;
-    /* What waves have taken of a ring of weights is not handed to functions. */
+    /* Stages of the weight stream are counted in registers, which functions do not get. */
     if (!has_many(g->whole) || cg_is_sequence(g) || g->p->nvariants || g->ring_stages) return;
     bool share = may_share(g);
     size_t n = (size_t)g->p->ngrids + 1;
@@ -144,7 +144,7 @@ static int loops_of(const cg *g, int loop, int vars[ET_MAX_LOOPS]) {
     return n;
 }
 
-/* What GRID names, or nothing any more. */
+/* Sets the names of GRID, or clears them. */
 static void name_all(cg *g, int grid, bool on) {
     cg_names *b = &g->bodies->names;
     const et_task_key *k = &g->bodies->key[grid];
@@ -217,7 +217,8 @@ static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
     LLVMBuildRet(g->b, cg_i32(g, -1));
 }
 
-/* Nothing that is known of expressions holds in another function; what is bound stays so here. */
+/* Values of expressions hold in their own function only; variables that are bound here stay bound.
+ */
 static void make(cg *g, struct body *b) {
     int loops[ET_MAX_LOOPS], n = loops_of(g, loop_of(g, b), loops);
     val bound[ET_MAX_LOOPS], *memo = g->memo;

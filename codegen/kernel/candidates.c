@@ -98,7 +98,7 @@ static val exact(cg *g, et_expr lo, et_expr hi, int var, val at, int64_t size) {
     return cg_addi(g, at, -l.q - l.c);
 }
 
-/* Does the counter lie in the box? What tensors decide is left for the waits to find out. */
+/* May the counter lie in the box? Bounds that read tensors are not looked at: the waits are. */
 static val inside(cg *g, const struct cell *c) {
     val all = NULL;
     for (int d = 0; d < g->p->events[c->event].rank; d++) {
@@ -132,7 +132,7 @@ static void one_cell(cg *g, const struct cell *c) {
 
 /* ---- many cells, side by side in the lanes ---- */
 
-/* Is point number POINT of the wait complete? Adds to MEMBER where it is the counter that arrived.
+/* Is counter number POINT of the wait complete? Sets MEMBER where it is the one that was completed.
  */
 static val point_ready(cg *g, const struct cell *c, const et_wait *w, int point, val ok,
                        val *member) {
@@ -200,7 +200,7 @@ static val may_be_ready(cg *g, const struct cell *c, int var, val active, block 
     return ok;
 }
 
-/* Ask those that may be ready, each alone: VAR is FROM and the number of its lane. */
+/* Try the cells that may be ready, one by one: VAR is FROM plus the number of the lane. */
 static void ask_each(cg *g, const struct cell *c, int var, val from, val mask) {
     cg_lanes l;
     val lane = cg_lanes_begin(g, &l, mask);

@@ -1,5 +1,5 @@
-/* Which die a workgroup is really on, and who shares it: for grids that are dealt by slice, whose
- * events of scope die are right only if all tasks of a slice meet in one cache. A rank is no
+/* Which die a workgroup is really on, and which others are: for grids that are dealt by slice,
+ * whose events of scope die are right only if all tasks of a slice meet in one cache. A rank is no
  * evidence of that, as a workgroup may be a guest on its rank's die. So every workgroup counts
  * itself on the die it finds itself on, and waits until all have: then slice s is of the die that
  * comes s-th, going round, among those that have any workgroups.
@@ -102,7 +102,7 @@ static val all_started(cg *g, val die, val order) {
     return r;
 }
 
-/* Without a register that tells the die there is one, and no need to ask. */
+/* Without a register for the die there is one die. */
 static void one_die(cg *g) {
     leave(g, CG_DIE, pack(g, cg_i32(g, 0), cg_i32(g, 1)));
     leave(g, CG_MEMBER, pack(g, g->wg, g->nwg));

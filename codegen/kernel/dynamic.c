@@ -1,4 +1,4 @@
-/* Regions of dynamic tasks (ir/program/queue.h): take a task, find out which it is, run it. */
+/* Regions of dynamic tasks (ir/program/queue.h): pop a task, find its grid, run it. */
 #include "codegen/kernel/kernel.h"
 
 static void bind_loops(cg *g, int loop, val iteration) {
@@ -101,7 +101,7 @@ void cg_region(cg *g, int region) {
     cg_load_arguments(g);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
-    LLVMBuildStore(g->b, cg_take(g, region, &what), cg_flag(g, CG_TILE));
+    LLVMBuildStore(g->b, cg_pop(g, region, &what), cg_flag(g, CG_TILE));
     cg_if_end(g, &first);
     cg_barrier(g);
     val task = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_TILE), ""));

@@ -5,7 +5,7 @@
 
 /* ---- prologue ---- */
 
-/* Shared by the workgroups as the hardware numbers them, NUMBER: needs no rank. */
+/* Shared among workgroups by the hardware's NUMBER, so before ranks are known. */
 void cg_clear_next_events(cg *g, val number) {
     val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
     int wg = g->whole->workgroup, words = g->event_words;
@@ -39,7 +39,7 @@ static void prologue(cg *g, val number) {
 
 /* ---- the function ---- */
 
-/* From here on names mean those of P: nothing known of another program's expressions holds. */
+/* Emission goes on for P: values of another program's expressions are forgotten. */
 void cg_enter_program(cg *g, et_program *p) {
     g->p = p;
     g->x = p->g->exprs;
@@ -54,7 +54,7 @@ void cg_enter_program(cg *g, et_program *p) {
     cg_plan_bodies(g);
 }
 
-/* All that this workgroup, or the producer wave, has of the program. */
+/* The program's work of this workgroup, or of the producer wave. */
 static void visit_program(cg *g) {
     g->base = cg_i32(g, 0);
     cg_maps_begin(g);
@@ -67,8 +67,8 @@ static void visit_program(cg *g) {
     cg_maps_end(g);
 }
 
-/* The program twice, where products can leave out weights that are zero: a launch takes the way
- * without that, which costs nothing, unless there are enough of them. */
+/* The program twice, where products can skip weights that are zero: a launch runs the code that
+ * does where there are enough of these. */
 static void visit_ways(cg *g) {
     if (!cg_has_zeros(g)) {
         visit_program(g);
@@ -121,7 +121,7 @@ static void emit_variants(cg *g, block exit) {
 
 /* What the producer wave visits. */
 static void visit_all(cg *g) {
-    block out = cg_block(g, "all_brought");
+    block out = cg_block(g, "all_produced");
     if (g->whole->nvariants) {
         emit_variants(g, out);
     } else {

@@ -1,13 +1,13 @@
-/* kernel.h - the kernel around the tiles: where a workgroup is, what it runs next, whom it waits
- * for and tells, what it records. */
+/* kernel.h - the kernel around the tiles: where a workgroup is, what it runs next, what it waits
+ * for and notifies, what it records. */
 #ifndef ET_KERNEL_H
 #define ET_KERNEL_H
 
 #include "codegen/emit/emit.h"
 
 /* ---- wait.c ---- */
-/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
- * out, what it waited for. TILE is also where it leaves the task it took from a queue. */
+/* Words of local memory by which wave 0 tells the others whether to go on, and for what it waited
+ * when a wait expired. TILE also holds the task that it popped. */
 enum {
     CG_QUIT,
     CG_TASK,
@@ -28,32 +28,32 @@ enum {
 _Static_assert(4 * (CG_WORD + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
 enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
 val cg_flag(cg *, int word);
-/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
+/* i1: the edge applies in this iteration of the grid's loop; NULL: it always does. */
 val cg_applies(cg *, const et_grid *, et_when);
-bool cg_weakened(cg *, int event); /* by the options */
+bool cg_weakened(cg *, int event); /* by fault injection */
 /* Does the wait depend, in its boxes or counts, on what this kernel writes? Then an earlier wait of
  * the task was for that.
  */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
-/* The producer waits for what decides where the weights of GRID are, once for all its tiles; at
- * QUIT where consumers have given up. */
+/* The producer waits for the events behind which GRID's weights can be found (et_grid.awaits), once
+ * for all of its tiles. Goes to QUIT where consumers have given up. */
 void cg_awaits(cg *, int grid, block quit);
 void cg_kernel_ends(cg *);     /* the blocks of failure and exit, behind all others */
-void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
+void cg_begin(cg *, int grid); /* notify early grids that a tile of this one has begun */
 void cg_notifies(cg *, int grid);
 
-/* ---- receive.c: what is read of tagged temporaries ---- */
-bool cg_receives(const cg *, const et_step *);       /* is it a step that does? */
+/* ---- receive.c: reads of tagged temporaries ---- */
+bool cg_receives(const cg *, const et_step *); /* does the step wait for flag-in-data words? */
 void cg_step_receives(cg *, const et_step *, int n); /* N of them, one after the other */
 void cg_receiving(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */
-void cg_received_all(cg *); /* after such steps: a barrier, and not to g->failed if all has come */
+void cg_received_all(cg *); /* after such steps: a barrier; to g->failed if words are missing */
 
-/* ---- trace.c: nothing at all unless the options ask for a profile ---- */
+/* ---- trace.c: records for a profile; emits nothing without that option ---- */
 int cg_trace_lds(const cg *); /* bytes of LDS it needs */
-void cg_trace_begin(cg *);    /* once per workgroup, before anything else of this */
+void cg_trace_begin(cg *);    /* once per workgroup, before the others */
 void cg_trace_look(cg *);     /* the workgroup looks for a task in a queue; again for every look */
-/* A task: it was popped or reached; its waits are over; its body is; it told whom it notifies. */
+/* A task: it was popped or reached; its waits are over; its body is; it has notified. */
 void cg_trace_reached(cg *);
 void cg_trace_ready(cg *);
 void cg_trace_done(cg *);
@@ -62,10 +62,11 @@ int64_t cg_trace_tasks(const cg *); /* most tasks a launch can have; -1 without 
 
 /* ---- queue.c: rings of tasks; by wave 0 ---- */
 typedef val (*cg_task_fn)(cg *, void *ctx, val i);
-/* Put COUNT tasks, more than none, uniform; task i, divergent, is what FN says. */
+/* Push COUNT tasks, at least 1, uniform; FN gives task i, divergent. */
 void cg_put(cg *, int region, val count, cg_task_fn, void *ctx);
-/* EACH tasks of every active lane, together: FN gives a lane its own. EACH is positive, and so is
- * the number of active lanes. */
+/* Push EACH tasks, at least 1, of every active lane, of which there are some: FN gives a lane its
+ * own.
+ */
 void cg_put_each(cg *, int region, val active, val each, cg_task_fn fn, void *ctx);
 /* When the region is over, and for the report of one that does not end. */
 typedef struct {
@@ -73,20 +74,20 @@ typedef struct {
     val instance, tasks;
 } cg_none_left;
 enum { CG_TAKE_FAILED = -1 };
-/* A task of the region; 0 when all have been taken; or CG_TAKE_FAILED. */
-val cg_take(cg *, int region, const cg_none_left *);
+/* A task of the region; 0 when all have been popped; or CG_TAKE_FAILED. */
+val cg_pop(cg *, int region, const cg_none_left *);
 void cg_received(cg *, int region, val instance);
 
-/* ---- ready.c: which tasks to put; by wave 0 ---- */
-/* Forget what has been computed, and keep what is bound from being changed: until the caller puts
- * back a copy of *g from before. */
+/* ---- ready.c: which tasks to push; by wave 0 ---- */
+/* Forget the values computed so far and keep the variables bound so far, until the caller restores
+ * a copy of *g. */
 void cg_isolate(cg *);
 bool cg_wakes(cg *, int event, bool begun); /* does a dynamic grid wait for it? */
 /* A counter had OLD arrivals (or beginnings) before this one. */
 void cg_arrived(cg *, int event, bool begun, const val *index, val old);
 /* Lanes where PRED holds completed the counter that is WORD of the event. */
 void cg_wake_lanes(cg *, int event, val pred, val word);
-void cg_seed(cg *); /* when the launch starts; of the model being emitted */
+void cg_seed(cg *); /* push the tasks that wait for nothing, of the model being emitted */
 
 /* ---- tile.c, static.c, dynamic.c ---- */
 void cg_tile(cg *, int grid, val tile);    /* one tile, i32 or i64, from waits to notifications */
@@ -94,19 +95,19 @@ void cg_visit(cg *, int first, int count); /* the items of a list, in program or
 void cg_region(cg *, int region);
 void cg_run_task(cg *, int grid, val task); /* one tile of a dynamic grid, by its number */
 
-/* All tiles of a grid that this workgroup runs; its arguments have been loaded. */
+/* All tiles of a grid that this workgroup runs, after the grid's arguments are loaded. */
 void cg_own_tiles(cg *, int grid);
 
 void cg_bind_tile(cg *, const et_grid *, val tile); /* coordinates of TILE, i32 or i64 */
 
 /* ---- producer.c: the producer wave ---- */
-/* Where all waves of the workgroup are: makes the ring, has VISIT emitted for the producer wave,
- * and goes on for the others. */
+/* By all waves of the workgroup: initialises the ring; the producer wave gets the code that VISIT
+ * emits, and emission goes on for the others. */
 void cg_begin_producer(cg *, void (*visit)(cg *));
-/* While that is emitted: true, and what TILE needs is brought. */
+/* While that is emitted: true, after the copies of what TILE needs. */
 bool cg_produces(cg *, int grid, val tile);
-bool cg_model_streams(const et_program *, int model); /* any grid of it */
-/* Before the first task of a model; false where the producer wave has nothing to do there. */
+bool cg_model_streams(const et_program *, int model); /* does any grid of it? */
+/* Before the first task of a model; false where the producer wave has nothing to do for it. */
 bool cg_ring_enters(cg *, int model);
 /* The step whose b comes through the weight stream, or NULL. */
 const et_step *cg_streamed(cg *, int grid);
@@ -121,20 +122,22 @@ bool cg_is_long(const cg *, int first, int count);
 int cg_call_part(cg *, int first, int count);
 
 /* ---- lds.c ---- */
-/* Divides it among all parts of the program; false after an error, where it is too small. */
+/* Lays out local memory for all parts of the program; false, with an error, where it is too small.
+ */
 bool cg_plan_lds(cg *);
-/* The ring of weights as this part of the program has it. */
+/* The stages of the weight stream in this part of the program. */
 void cg_ring_enter(cg *, const et_program *part);
 
 /* ---- maps.c ---- */
 int cg_box_bytes(cg *); /* of local memory, for barriers of TMA copies */
-/* Before a program is emitted, and after: what it needs of maps is made at the begin. */
+/* Around the emission of a program: tensor maps that it turns out to need are built at the begin.
+ */
 void cg_maps_begin(cg *);
 void cg_maps_end(cg *);
-void cg_maps_settle(cg *); /* before a workgroup gives up */
+void cg_maps_settle(cg *); /* before a workgroup ends early: its boxes are waited for */
 
 /* ---- models.c ---- */
-/* All models of the program that the launch runs and this workgroup has a part in. */
+/* All models of the program that the launch and this workgroup run. */
 void cg_models(cg *);
 /* How many workgroups the model being emitted has. */
 val cg_part_workgroups(cg *);
@@ -142,43 +145,46 @@ val cg_part_workgroups(cg *);
  * lane to lane. */
 val cg_part_has(cg *, val model, val rank);
 
-/* ---- sequence.c: a kernel for each grid instead ---- */
+/* ---- sequence.c: a kernel for each grid ---- */
 bool cg_is_sequence(const cg *);
 void cg_sequence(cg *);
 /* ---- arguments.c ---- */
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
-bool cg_has_zeros(const cg *);   /* has a weight a map of what is zero in it? */
-size_t cg_zeros_arg(const cg *); /* where, then, the word is that says whether to look at it */
+bool cg_has_zeros(const cg *);   /* is there a weight with a map of its zeros? */
+size_t cg_zeros_arg(const cg *); /* the argument that says whether to skip them */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
-/* Where a temporary is in the workspace, or the address of another tensor among the arguments. */
+/* The offset of a temporary in the workspace, or of another tensor's address among the arguments.
+ */
 int64_t cg_tensor_at(const cg *, int tensor);
-/* Of the program that is entered: where each tensor is, and those that are constant. */
+/* Of the program that is entered: the offsets of all tensors, and loads of those that are constant.
+ */
 void cg_place_arguments(cg *);
 
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
-void cg_identify(cg *); /* the work-item: who it is, and its arguments */
+void cg_identify(cg *); /* the numbers of the work-item, and the arguments */
 void cg_enter_program(cg *, et_program *);
 void cg_clear_next_events(cg *, val number);
 
 /* ---- rank.c ---- */
-/* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
+/* The rank of the workgroup with this NUMBER in the dispatch; stored for reports, too. */
 val cg_rank(cg *, val number);
 
 /* ---- die.c: grids dealt by slice ---- */
-val cg_die(cg *);                        /* below ETRT_MAX_DIES; 0 where it cannot be told */
+val cg_die(cg *);                        /* below ETRT_MAX_DIES; 0 where it is not known */
 uint32_t cg_sliced_models(et_program *); /* as bits */
 bool cg_model_sliced(const cg *, int model);
 /* Of several models: count this workgroup on its die, for each sliced model that it runs. */
 void cg_count_models(cg *);
-/* Wait until every workgroup of the model being emitted knows which die it is on and which others
- * are. */
+/* Wait until every workgroup of the model being emitted is counted on its die. */
 void cg_meet(cg *);
 void cg_sliced_grid(cg *, int grid);
-/* All who arrive at the event and all who wait for it share a cache, and the target can tell. */
+/* All tasks that notify the event or wait for it run on one die, and the target has a fence for
+ * that.
+ */
 bool cg_within_die(const cg *, int event);
-/* What other workgroups of this die wrote is seen from here on. */
+/* An acquire fence of the die. */
 void cg_die_acquire(cg *, bool weak);
 
 #endif

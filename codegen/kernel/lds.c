@@ -4,7 +4,7 @@
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 
-/* Some part has tasks that stream, and a producer wave can visit all of its grids. */
+/* Some part has tasks that stream, and a producer wave can go through all of its grids. */
 static bool has_streams(const cg *g) {
     const et_program *p;
     bool any = false;
@@ -84,7 +84,7 @@ static void add_ring(cg *g) {
     g->ring_at = end;
     g->ring_stages = most;
     if (end + cg_ring_words(g, most) + words > g->t->lds_bytes)
-        g->ring_stages = 0; /* somebody's locals leave no room for the barriers */
+        g->ring_stages = 0; /* the locals of some function leave no room for the barriers */
     if (!g->ring_stages) return;
     place_words(g, end + cg_ring_words(g, most));
 }

@@ -1,6 +1,6 @@
-/* Maps of matrices that are copied to local memory as TMA boxes (et_box_family). They lie in
- * memory of the kernel's own. Each workgroup makes those of the program that the launch runs before
- * it runs any of it, all the same and in the same place: so none waits for another. */
+/* Tensor maps of TMA boxes (et_box_family), in memory of the kernel's own. Each workgroup builds
+ * those of the program that the launch runs, the same in the same place, before it runs: so none
+ * waits for another. */
 #include "codegen/emit/maps.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
@@ -69,13 +69,13 @@ void cg_maps_end(cg *g) {
     cg_at(g, here);
 }
 
-/* What is in flight when a workgroup gives up has arrived before it ends. */
+/* Copies in flight have arrived before a workgroup that gives up ends. */
 void cg_maps_settle(cg *g) {
     enum { CLOCKS = 40000 };
     if (g->maps && g->maps->n) g->family->nap(g, CLOCKS);
 }
 
-/* ---- what it takes of local memory ---- */
+/* ---- local memory ---- */
 
 static bool has_boxes(const et_func *f) {
     bool any = false;

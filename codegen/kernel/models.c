@@ -1,6 +1,6 @@
-/* Several models in one kernel. Every workgroup visits them in one order: of each that the launch
- * runs and that it has a part in, it does what is its own as if there were no other. Models wait
- * for nothing of each other, so workgroups that have parts in several cannot wait in a circle. */
+/* Several models in one kernel. All workgroups run their parts of the models of a launch in one
+ * order. Tasks of a model wait for no other model, so workgroups with parts in several cannot
+ * deadlock. */
 #include "codegen/kernel/kernel.h"
 #include <stddef.h>
 
@@ -34,8 +34,8 @@ static void visit_own(cg *g) {
     }
 }
 
-/* The workgroup has done all that it has of the model. The last to say so has seen by then what the
- * others wrote, and tells the host. */
+/* The workgroup is done with the model. The last one to arrive has acquired the stores of the
+ * others and notifies the host. */
 static void tell_done(cg *g) {
     size_t word = offsetof(struct etrt_report, done) + 4 * (size_t)(g->part - 1);
     unsigned system = g->sync[ET_SCOPE_SYSTEM];

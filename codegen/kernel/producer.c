@@ -1,6 +1,6 @@
 /* The producer wave: it visits the grids that the consumers visit, in the same order, and copies to
- * LDS what their tiles stream (ir/program/stream.h). It takes no part in anything else, and only
- * the barrier behind the setup of the stages counts it. */
+ * LDS what their tiles stream (ir/program/stream.h). It does nothing else, and takes part in
+ * no barrier but that behind the setup of the stages. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/product/product.h"
 #include "ir/program/stream.h"
@@ -65,7 +65,7 @@ static void make_ring(cg *g) {
     g->family->stream->meet(g);
 }
 
-/* What the producer wave visits, or the one that prefetches ahead of it. */
+/* The work of the producer wave, or of the wave that prefetches ahead of it. */
 static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
     cg outside = *g;
     cg_isolate(g);

@@ -1,5 +1,5 @@
-/* Rings of tasks (ir/program/queue.h): putting, taking, and having nothing to do. All of it is done
- * by wave 0 of a workgroup, uniformly but for the slots that its lanes fill side by side. */
+/* Queues of tasks, as rings (ir/program/queue.h): push, pop, idle. Done by wave 0 of a workgroup,
+ * uniformly except for slots that its lanes fill side by side. */
 #include "codegen/kernel/kernel.h"
 
 /* Cells of more tasks than this are for the whole device. */
@@ -22,7 +22,7 @@ static val device_ring(cg *g) {
     return cg_i32(g, ET_QUEUE_DIES);
 }
 
-/* ---- putting ---- */
+/* ---- push ---- */
 
 /* Reserve room for COUNT tasks in this die's ring. Returns which ring to use. */
 static val reserve(cg *g, const et_region *r, val count) {
@@ -44,9 +44,9 @@ static val reserve(cg *g, const et_region *r, val count) {
 }
 
 /* A slot of a die's ring may still hold the task of the round before, whose consumer has its ticket
- * and is about to come. Once the launch is aborted nobody takes. The loop is uniform, ACTIVE says
- * which lanes have a task: loops that lanes leave one by one cost LLVM's structurizer the scalars
- * of all that is around them. */
+ * and is about to come. Once the launch is aborted no task is popped. The loop is uniform, ACTIVE
+ * says which lanes have a task: loops that lanes leave one by one cost LLVM's structurizer the
+ * scalars of all that is around them. */
 static void fill_die_slots(cg *g, val active, val slot, val task) {
     block before = cg_here(g), head = cg_block(g, "fill"), nap = cg_block(g, "nap"),
           done = cg_block(g, "filled");
@@ -140,10 +140,10 @@ void cg_put_each(cg *g, int region, val active, val each, cg_task_fn fn, void *c
     put_end(g, &p);
 }
 
-/* ---- taking ---- */
+/* ---- pop ---- */
 
-/* The ring to take from, by the mask of those that have something: this die's, the device's, the
- * next die's that has. */
+/* The ring to pop from, by the mask of those with tasks: this die's, the device's, the next die's.
+ */
 static val choose(cg *g, val mask) {
     if (!has_dies(g)) return device_ring(g);
     if (LLVMTypeOf(mask) == g->i64) mask = LLVMBuildTrunc(g->b, mask, g->i32, "");
@@ -156,7 +156,7 @@ static val choose(cg *g, val mask) {
     return cg_first_lane(g, cg_select(g, cg_icmp(g, LLVMIntNE, own, zero), own, from));
 }
 
-/* Rings with something to take, by lane. */
+/* Rings with tasks, by lane. */
 static val look(cg *g, const et_region *r) {
     val ring = device_ring(g), valid = NULL;
     if (has_dies(g)) {
@@ -169,7 +169,7 @@ static val look(cg *g, const et_region *r) {
     return cg_ballot(g, some);
 }
 
-/* What is in the slot of a ticket. Its task may not have been written yet. */
+/* The word in the slot of a ticket, whose task may not have been written yet. */
 static val look_into(cg *g, val slot, val on_device) {
     if (!has_dies(g)) return cg_uniform(g, cg_atomic_load(g, slot));
     block device = cg_block(g, "device"), die = cg_block(g, "die"), seen = cg_block(g, "seen");
@@ -187,7 +187,7 @@ static val look_into(cg *g, val slot, val on_device) {
     return phi;
 }
 
-/* The ways out of cg_take. */
+/* The ways out of cg_pop. */
 struct exits {
     block out;
     val task[6];
@@ -245,7 +245,7 @@ static void take_from(cg *g, const et_region *r, val ring, struct exits *e,
     leave(g, e, task);
 }
 
-val cg_take(cg *g, int region, const cg_none_left *what) {
+val cg_pop(cg *g, int region, const cg_none_left *what) {
     const et_region *r = region_of(g, region);
     struct exits e = {.out = cg_block(g, "taken")};
     block some = cg_block(g, "some"), mine = cg_block(g, "mine"), late = cg_block(g, "late"),

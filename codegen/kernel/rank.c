@@ -25,9 +25,8 @@ static val launch_die(cg *g, val die, val dies) {
     return phi;
 }
 
-/* By wave 0. One addition per die tried. There are as many places as workgroups and none gives one
- * back, so whoever finds a die full leaves enough of the others: the loop ends within DIES tries.
- */
+/* By wave 0. One addition per die tried. There are as many places as workgroups and none is given
+ * back, so the loop ends within DIES tries. */
 static val claim(cg *g, val die, val dies) {
     val first = launch_die(g, die, dies), zero = cg_i32(g, 0);
     block before = cg_here(g), head = cg_block(g, "claim"), full = cg_block(g, "full"),
@@ -70,7 +69,7 @@ static void write_placement(cg *g, val rank, val number) {
             i ? 4 : 16);
 }
 
-/* Without a register that tells the die there is one, or nothing is known: any order will do. */
+/* Without a register for the die there is one, or it is not known: any order will do. */
 val cg_rank(cg *g, val number) {
     bool dies = g->t->dies;
     cg_if first, me;

@@ -52,7 +52,7 @@ static val iteration(cg *g, const struct cell *c) {
     return n;
 }
 
-/* ---- queueing a cell ---- */
+/* ---- pushing a cell ---- */
 
 struct tasks {
     const struct cell *c;
@@ -107,8 +107,8 @@ void cg_put_cell(cg *g, const struct cell *c) {
 
 /* ---- is a cell ready? ---- */
 
-/* Lanes whose counter lacks arrivals. Those that are not active look at the event's first: where
- * the box is empty its own may lie anywhere. */
+/* Lanes whose counter lacks arrivals. Inactive lanes load the event's first counter: of an empty
+ * box their own may lie anywhere. */
 static val lacking(cg *g, const struct cell *c, const cg_box *box, val item, val active) {
     const et_event *e = &g->p->events[box->w->event];
     val word = cg_box_word(g, box, item), outer = g->guard;
@@ -155,7 +155,7 @@ void cg_check_wait(cg *g, const struct cell *c, int wait, block no) {
     cg_at(g, yes);
 }
 
-/* On to NO unless all that the cell waits for is complete, as far as can be seen now. */
+/* Branches to NO unless all waits of the cell are complete, as far as is known. */
 static void check_waits(cg *g, const struct cell *c, block no) {
     for (int i = 0; i < c->gr->nwaits; i++) {
         val when = cg_applies(g, c->gr, c->gr->waits[i].when);
@@ -176,7 +176,7 @@ static val claim_word(cg *g, const struct cell *c) {
     return cg_word(g, cg_addi(g, word, c->q->claim));
 }
 
-/* Whoever is first to find the cell ready queues it. */
+/* The first workgroup that finds the cell ready pushes its tasks. */
 static void claim(cg *g, const struct cell *c, block no) {
     val old = cg_atomic_once(g, LLVMAtomicRMWBinOpXchg, claim_word(g, c), cg_i32(g, 1));
     block mine = cg_block(g, "mine");
@@ -229,7 +229,7 @@ bool cg_wakes(cg *g, int event, bool begun) {
     return false;
 }
 
-/* Need several counters be seen in one order by all? */
+/* Have all workgroups to see several counters in one order? */
 static bool looks_further(cg *g, int event, bool begun) {
     for (int i = 0; i < g->p->ngrids; i++) {
         const et_grid *gr = &g->p->grids[i];

@@ -14,11 +14,11 @@ struct cell_var {
 
 struct cell {
     int grid, event;
-    bool begun; /* what counts is that arrivals have begun */
+    bool begun; /* counts tasks that have begun, not those that are done */
     const et_grid *gr;
     const et_func *f;
     const et_queue_grid *q;
-    const et_wait *w; /* that the counter may be in the box of */
+    const et_wait *w; /* whose box may have the counter */
     const val *index; /* the counter's */
     struct cell_var var[CG_CELL_VARS];
     int nvars;
@@ -32,19 +32,20 @@ typedef struct {
 } cg_lanes;
 val cg_lanes_begin(cg *, cg_lanes *, val mask);
 void cg_lanes_end(cg *, cg_lanes *);
-void cg_put_cell(cg *, const struct cell *); /* queue its tasks */
-/* The same of the cells in the lanes, those that are READY and nobody has claimed. */
+void cg_put_cell(cg *, const struct cell *); /* push its tasks */
+/* The same for a cell in each lane, those that are READY and not claimed yet. */
 void cg_put_cells(cg *, const struct cell *, val ready);
-void cg_try_cell(cg *, const struct cell *); /* if it is ready and nobody has claimed it */
+void cg_try_cell(cg *, const struct cell *); /* if it is ready and not claimed yet */
 /* Does each cell of the grid wait for exactly one counter? Then the arrival that completes it need
  * look at nothing else. */
 bool cg_waits_for_one(cg *, const et_grid *, const et_queue_grid *);
-/* Before a wait whose box, extents or counts read what this kernel writes. */
+/* An acquire fence before a wait whose box, extents or counts read tensors that the kernel writes.
+ */
 void cg_acquire(cg *, const struct cell *, int wait);
-/* On to NO unless the wait is over. */
+/* Branches to NO unless the wait is over. */
 void cg_check_wait(cg *, const struct cell *, int wait, block no);
 
-/* Try every cell that the counter C is about may be waited for in; variables before K are bound. */
+/* Try every cell that may wait for the counter of C; variables before K are bound. */
 void cg_each_cell(cg *, const struct cell *, int k);
 
 #endif

@@ -1,8 +1,8 @@
-/* Steps that take elements of tagged temporaries to local buffers, once they have come.
+/* Steps that copy elements of tagged temporaries to local buffers, once they have arrived.
  *
- * A wave takes as many words at a time as a lane has registers for, looks at all of their tags, and
- * loads all of them again where one of them is another: the counter that the task has waited for
- * said when to look, so that is seldom. */
+ * A wave loads as many words at a time as a lane has registers for, compares all of their tags, and
+ * loads all of them again where one is not the tag of this launch and step. That is seldom: the
+ * task has waited for a counter before. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
 #include "ir/program/tags.h"
@@ -12,7 +12,7 @@ enum { AT_ONCE = 32 /* words of a lane */, MOST_WIDE = 4 };
 
 /* ---- a wave's words ---- */
 
-struct take {
+struct receipt {
     const et_step *s;
     const et_node_x *load;
     et_expr from, to; /* the first word, the first element of the buffer, by the variables */
@@ -21,10 +21,10 @@ struct take {
     int var[ET_MAX_VARS + 1];
     int64_t extent[ET_MAX_VARS + 1], total; /* of items */
     val tag;
-    bool untested; /* for a test: words are taken as they are */
+    bool untested; /* for a test: tags are not compared */
 };
 
-/* What is taken is stored by tasks that notify the event which the options weaken. */
+/* Do tasks store it that notify the event which the options weaken? */
 static bool is_untested(cg *g, int tensor) {
     bool yes = false, store;
     for (int i = 0; i < g->p->ngrids && g->opt->weaken == ET_WEAKEN_TAG; i++) {
@@ -40,7 +40,7 @@ static bool is_untested(cg *g, int tensor) {
 }
 
 /* E less WIDE times the number of an item, where that is free of the variables. */
-static bool is_dense(cg *g, const struct take *t, et_expr e, et_expr *out) {
+static bool is_dense(cg *g, const struct receipt *t, et_expr e, et_expr *out) {
     et_expr n = et_int(g->x, 0);
     for (int i = 0; i < t->s->nvars; i++)
         n = et_add(g->x, et_mul(g->x, n, et_int(g->x, t->extent[i])), et_var(g->x, t->var[i]));
@@ -49,7 +49,7 @@ static bool is_dense(cg *g, const struct take *t, et_expr e, et_expr *out) {
 }
 
 /* Items of as many words as the plan says, along the last variable. */
-static void widen(cg *g, struct take *t) {
+static void widen(cg *g, struct receipt *t) {
     const et_step *s = t->s;
     int last = s->nvars - 1;
     t->wide = s->map.vector;
@@ -63,7 +63,7 @@ static void widen(cg *g, struct take *t) {
     t->var[last] = piece;
 }
 
-static void prepare(cg *g, struct take *t) {
+static void prepare(cg *g, struct receipt *t) {
     const et_step *s = t->s;
     t->total = 1;
     for (int i = 0; i < s->nvars; i++) {
@@ -85,18 +85,18 @@ static void prepare(cg *g, struct take *t) {
     t->load = et_x(g->x, s->value);
 }
 
-static int64_t per_lane(const cg *g, const struct take *t) {
+static int64_t per_lane(const cg *g, const struct receipt *t) {
     return (t->total + g->p->workgroup - 1) / g->p->workgroup;
 }
 
 /* One item of a lane. */
 struct item {
-    const struct take *of;
+    const struct receipt *of;
     val ptr, to, have; /* where its words are, where they go; i1: it is there, NULL: it always is */
     val word[MOST_WIDE];
 };
 
-static void place(cg *g, const struct take *t, val first, int64_t number, struct item *out) {
+static void place(cg *g, const struct receipt *t, val first, int64_t number, struct item *out) {
     int mark = cg_scope(g), tensor = t->load->i;
     val item = cg_addi(g, first, number);
     *out = (struct item){.of = t};
@@ -154,13 +154,13 @@ static void keep(cg *g, const struct item *e) {
     if (e->have) cg_if_end(g, &there);
 }
 
-/* After the bound: the first lane that misses something tells what it found in its first word. */
+/* When the wait expires: the first lane with a missing word reports the tag of its first word. */
 static void give_up(cg *g, val mask, const struct item *first) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
     val tag = cg_word_tag(g, first->word[0]);
-    val say[] = {[CG_TASK] = cg_task_number(g, g->taking),
-                 [CG_TILE] = g->taking_tile,
+    val say[] = {[CG_TASK] = cg_task_number(g, g->receiving),
+                 [CG_TILE] = g->receiving_tile,
                  [CG_EVENT] = cg_i32(g, (int64_t)(first->of->s - g->f->steps)),
                  [CG_INDEX] = g->tid,
                  [CG_COUNT] = tag,
@@ -173,7 +173,7 @@ static void give_up(cg *g, val mask, const struct item *first) {
 }
 
 /* N items of each lane, of one step or several. */
-static void take_all(cg *g, struct item *e, int n) {
+static void receive_all(cg *g, struct item *e, int n) {
     block slow = cg_block(g, "not_yet"), met = cg_block(g, "come"), out = cg_block(g, "taken");
     cg_spin s;
     cg_spin_begin(g, &s);
@@ -199,8 +199,8 @@ static void take_all(cg *g, struct item *e, int n) {
     cg_at(g, out);
 }
 
-/* Of one step, as many items as there are, some at a time. */
-static void take_many(cg *g, const struct take *t) {
+/* All items of one step, some at a time. */
+static void receive_many(cg *g, const struct receipt *t) {
     int wg = g->p->workgroup, some = AT_ONCE / t->wide;
     struct item e[AT_ONCE];
     cg_for f;
@@ -209,16 +209,16 @@ static void take_many(cg *g, const struct take *t) {
                           true, 0, NULL);
     for (int i = 0; i < some; i++)
         place(g, t, cg_add(g, at, g->tid), (int64_t)i * wg, &e[i]);
-    take_all(g, e, some);
+    receive_all(g, e, some);
     cg_for_end(g, &f, NULL);
 }
 
 void cg_step_receives(cg *g, const et_step *s, int n) {
-    struct take *t = et_alloc(g->arena, (size_t)n * sizeof *t);
+    struct receipt *t = et_alloc(g->arena, (size_t)n * sizeof *t);
     struct item e[AT_ONCE];
     int have = 0, words = 0;
     for (int i = 0; i < n; i++) {
-        t[i] = (struct take){.s = &s[i]};
+        t[i] = (struct receipt){.s = &s[i]};
         prepare(g, &t[i]);
         t[i].tag = cg_tag(g, &s[i]);
         t[i].untested = is_untested(g, t[i].load->i);
@@ -226,18 +226,18 @@ void cg_step_receives(cg *g, const et_step *s, int n) {
     for (int i = 0; i < n; i++) {
         int64_t each = per_lane(g, &t[i]);
         if (words + each * t[i].wide > AT_ONCE && have) {
-            take_all(g, e, have);
+            receive_all(g, e, have);
             have = words = 0;
         }
         if (each * t[i].wide > AT_ONCE) {
-            take_many(g, &t[i]);
+            receive_many(g, &t[i]);
             continue;
         }
         words += (int)each * t[i].wide;
         for (int64_t k = 0; k < each; k++)
             place(g, &t[i], g->tid, k * g->p->workgroup, &e[have++]);
     }
-    if (have) take_all(g, e, have);
+    if (have) receive_all(g, e, have);
 }
 
 /* ---- the tile around them ---- */
@@ -257,8 +257,8 @@ bool cg_receives(const cg *g, const et_step *s) {
 /* Numbers of an earlier launch, of those that can be told apart, are all less. */
 void cg_receiving(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
-    g->taking = grid;
-    g->taking_tile = tile;
+    g->receiving = grid;
+    g->receiving_tile = tile;
     if (!has_tags(g->f)) return;
     val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
     launch = LLVMBuildAnd(g->b, launch, cg_i32(g, g->tags.launches - 1), "");

@@ -1,5 +1,5 @@
 /* One tile of a task grid: its coordinates, what it waits for, the steps of its device function and
- * the barriers between them, whom it notifies. */
+ * the barriers between them, what it notifies. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/attend/attend.h"
 #include "codegen/step/product/product.h"
@@ -45,7 +45,7 @@ static void order(cg *g, const et_step *st, struct touched *sofar) {
     }
 }
 
-/* Steps from number *AT on that take, all together; *AT is the last of them afterwards. */
+/* Steps from number *AT on that receive words, all together; *AT is the last of them afterwards. */
 static int receives_from(cg *g, int *at, struct touched *t) {
     int n = 1;
     for (; *at + 1 < g->f->nsteps && cg_receives(g, &g->f->steps[*at + 1]); n++)
@@ -62,19 +62,19 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
     g->parts = et_alloc(g->arena, (size_t)g->f->nlocals * sizeof *g->parts);
-    bool took = false, asked = false; /* for copies to LDS that nobody has waited for */
+    bool received = false, asked = false; /* copies to LDS are in flight */
     cg_bands *bands = NULL;
     int after, row, banded = -1; /* of a product whose sums come in bands */
     if (et_func_bands(g->x, g->f, &after, &row) > 1) banded = after - 1;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
-        bool takes = cg_receives(g, s);
-        if (took && !takes) {
+        bool receives = cg_receives(g, s);
+        if (received && !receives) {
             cg_received_all(g);
             memset(t.read, 0, (size_t)n);
             memset(t.written, 0, (size_t)n);
         }
-        took = takes;
+        received = receives;
         if (s->map.early == ET_MAP_EARLY_COPY) {
             t.written[s->to.id] = asked = true;
             continue;
@@ -90,9 +90,9 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         }
         int mark = cg_scope(g);
         cg_if first;
-        bool once = !took && cg_still_there(g, s);
+        bool once = !received && cg_still_there(g, s);
         if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
-        if (took)
+        if (received)
             cg_step_receives(g, s, receives_from(g, &i, &t));
         else if (s->kind == ET_STEP_CONTRACT)
             cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
@@ -101,7 +101,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         cg_scope_end(g, mark);
         if (once) cg_if_end(g, &first);
     }
-    if (took) cg_received_all(g);
+    if (received) cg_received_all(g);
     if (bands) cg_bands_end(g, bands);
     g->parts = NULL;
 }
@@ -163,10 +163,10 @@ static et_contract *early_product(cg *g, int *out_step) {
     return begun;
 }
 
-static void prefetch_ahead(cg *g) {
+static void prefetch_early(cg *g) {
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
-        if (s->kind == ET_STEP_CONTRACT) cg_prefetch_ahead(g, s);
+        if (s->kind == ET_STEP_CONTRACT) cg_prefetch_early(g, s);
         if (s->kind == ET_STEP_ATTEND) cg_attend_prefetch(g, s);
     }
 }
@@ -189,12 +189,12 @@ void cg_tile(cg *g, int grid, val tile) {
     int early = 0;
     et_contract *begun = early_product(g, &early);
     cg_attend_early(g, g->f);
-    prefetch_ahead(g);
-    cg_maps_ahead(g, g->f);
+    prefetch_early(g);
+    cg_maps_early(g, g->f);
     cg_receiving(g, grid, tile);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
-    cg_maps_ahead_waited(g);
+    cg_maps_early_waited(g);
     run_steps(g, early, begun);
     cg_trace_done(g);
     cg_notifies(g, grid);

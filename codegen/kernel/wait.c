@@ -231,7 +231,7 @@ static bool are_common(cg *g, const et_grid *gr, int first, int n) {
     return all;
 }
 
-/* Is it not over yet in this tile? NULL: nobody knows. */
+/* Has it to be waited for in this tile? NULL: always. */
 static val still(cg *g, bool common) {
     return common && g->again ? LLVMBuildNot(g->b, g->again, "") : NULL;
 }
@@ -404,7 +404,9 @@ static val arrive(cg *g, val word) {
     return cg_atomic(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1));
 }
 
-/* Who notifies: the first work-item, or wave 0 where lanes share the work or tasks may be woken. */
+/* What notifies: the first work-item, or wave 0 where lanes share the work or tasks may become
+ * ready.
+ */
 struct teller {
     bool wave;
     bool begun; /* that the tile has begun, rather than that it is done */

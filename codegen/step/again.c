@@ -1,11 +1,11 @@
-/* What a workgroup need not do again in the next tile of a grid: steps that compute the same in all
- * of its tiles, as sums of squares of rows that all of them multiply, and rows that are staged for
- * products, where what the tile before has left in local memory is still there. */
+/* Work that a workgroup shares between its tiles of a grid: steps that compute the same in all of
+ * them, such as sums of squares of rows that all of them multiply, and staged rows of products, as
+ * long as their local memory is not overwritten. */
 #include "codegen/step/step.h"
 #include "ir/program/step.h"
 
-/* What is known of the steps of a function, found in one pass over them: a step reads only what
- * steps before it have left, so that of those all is known by then. */
+/* Facts about the steps of a function, found in one pass: a step reads only results of steps before
+ * it. */
 struct cg_common {
     const et_step *steps; /* of the function */
     int nsteps;
@@ -72,7 +72,7 @@ static void note_other(void *ctx, int space, int id, bool is_store, const et_exp
     if (is_store && space == ET_LOAD_LOCAL) m->c->same[id] = false;
 }
 
-/* What is known of the function that is being emitted. */
+/* Those of the function being emitted. */
 static const struct cg_common *common(cg *g) {
     const et_func *f = g->f;
     struct cg_common *c = g->common;
@@ -100,7 +100,7 @@ bool cg_is_same(cg *g, const et_step *s, et_expr e) {
     return is_same_at(g, number_of(common(g), s), e);
 }
 
-/* Does nothing else that the function stores lie where LOCAL does? */
+/* Does no other local that the function stores to overlap LOCAL? */
 bool cg_stays(cg *g, int local) {
     const et_local *l = g->f->locals, *of = &l[local];
     const struct cg_common *c = common(g);

@@ -26,7 +26,7 @@ static void store_all(cg *g, const et_step *s, int var, et_expr base, int n, val
                    &v[j]);
 }
 
-/* A map at work: N elements of an item along VAR, from BASE on, or one. */
+/* A map being emitted: an item has N elements along VAR from BASE on, or one. */
 struct map {
     const et_step *s;
     int n, var, nvars, vars[ET_MAX_VARS];
@@ -109,7 +109,7 @@ static void load_and_store(cg *g, const struct map *m, val item, int n) {
     }
 }
 
-/* Where the mask leaves out one of the items, they are looked at one by one. */
+/* Where the mask is false for one of the items, each is tested. */
 static void map_items(cg *g, const struct map *m, val item, int n) {
     val all = NULL, step = cg_i32(g, g->p->workgroup);
     if (!m->s->mask.id) {
@@ -138,7 +138,7 @@ static void map_items(cg *g, const struct map *m, val item, int n) {
     cg_if_end(g, &each);
 }
 
-/* Items of which each is seen to by itself. */
+/* One item at a time. */
 static void map_each(cg *g, const struct map *m, int64_t all) {
     cg_items items;
     val item = cg_items_begin(g, &items, cg_i32(g, all), all);
@@ -146,7 +146,7 @@ static void map_each(cg *g, const struct map *m, int64_t all) {
     cg_items_end(g, &items);
 }
 
-/* The same where a work-item has one, ITEM, if that is less than ALL. */
+/* The work-item's only ITEM, if that is less than ALL. */
 static void map_own(cg *g, const struct map *m, val item, int64_t all) {
     cg_if in;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, cg_i32(g, all)));
@@ -199,33 +199,33 @@ static void map_full(cg *g, const et_map_loop *l) {
 
 /* ---- loads before the steps in front of a map, as its plan says (ET_MAP_EARLY_LOADS) ----
  *
- * The first wave, which polls, has no items where the others are enough for all: its polls would
- * come behind its loads. */
+ * The first wave, which polls, has no items where the others suffice: its polls would queue behind
+ * its loads. */
 
-enum { MOST_AHEAD = 48, MOST_NODES = 400 };
+enum { MOST_EARLY = 48, MOST_NODES = 400 };
 
-struct cg_ahead {
+struct cg_early_map {
     const et_step *s;
     et_map_loop l;
     struct map m;
     bool others; /* the first wave has no items */
     int turn;    /* which of the work-item's items this is */
     int n;       /* expressions whose values are known there */
-    et_expr e[MOST_AHEAD];
-    val v[MOST_AHEAD];
-    struct cg_ahead *next;
+    et_expr e[MOST_EARLY];
+    val v[MOST_EARLY];
+    struct cg_early_map *next;
 };
 
-static void know(cg *g, struct cg_ahead *a, et_expr e) {
+static void know(cg *g, struct cg_early_map *a, et_expr e) {
     for (int i = 0; i < a->n; i++)
         if (a->e[i].id == e.id) return;
-    if (a->n == MOST_AHEAD) return;
+    if (a->n == MOST_EARLY) return;
     a->v[a->n] = cg_emit(g, e);
     a->e[a->n++] = e;
 }
 
-/* The same of what is computed, here and not where it is used. */
-static void know_computed(cg *g, struct cg_ahead *a, et_expr e) {
+/* The same of a computed value, hidden from LLVM, which would compute it where it is used. */
+static void know_computed(cg *g, struct cg_early_map *a, et_expr e) {
     int n = a->n;
     know(g, a, e);
     if (n == a->n || !g->family->anew || LLVMTypeOf(a->v[n]) != g->f32) return;
@@ -233,14 +233,14 @@ static void know_computed(cg *g, struct cg_ahead *a, et_expr e) {
     a->v[n] = LLVMBuildBitCast(g->b, bits, g->f32, "");
 }
 
-static void recall_all(cg *g, const struct cg_ahead *a) {
+static void recall_all(cg *g, const struct cg_early_map *a) {
     for (int i = 0; i < a->n; i++)
         cg_remember(g, a->e[i], a->v[i]);
 }
 
-/* May the element that S loads from tensor ID be loaded before all steps? It is written by none but
- * S, whose work-items read what they write themselves or what is not written. */
-static bool may_come_ahead(cg *g, const et_step *s, int id) {
+/* May the element that S loads from tensor ID be loaded before all steps? No other step of the
+ * function writes the tensor, and no work-item of S reads an element that another one writes. */
+static bool may_be_early(cg *g, const et_step *s, int id) {
     if (g->p->tensors[id].tagged) return false;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_place *to = et_step_to(&g->f->steps[i]);
@@ -249,33 +249,33 @@ static bool may_come_ahead(cg *g, const et_step *s, int id) {
     return true;
 }
 
-struct find_ahead {
+struct find_early {
     cg *g;
-    struct cg_ahead *a;
+    struct cg_early_map *a;
     bool waited, wide; /* of all elements of the item, at once where they are side by side */
     bool ready, inside;
     int left; /* nodes to look at: expressions share parts */
 };
 
 static void note_ready(void *ctx, et_expr e) {
-    struct find_ahead *f = ctx;
+    struct find_early *f = ctx;
     const et_node_x *n = et_x(f->g->x, e);
     if (n->op != ET_X_LOAD) return;
-    f->ready &= n->i2 == ET_LOAD_TENSOR && may_come_ahead(f->g, f->a->s, n->i);
+    f->ready &= n->i2 == ET_LOAD_TENSOR && may_be_early(f->g, f->a->s, n->i);
     f->inside &= cg_in_range(f->g, e);
 }
 
-/* Is all that E loads there before the tile's steps, or before its waits? */
-static bool is_ready(struct find_ahead *f, et_expr e) {
+/* May all loads of E happen before the tile's steps, or before its waits? */
+static bool is_ready(struct find_early *f, et_expr e) {
     f->ready = f->waited || !cg_reads_mutable(f->g, e);
     f->inside = true;
     et_walk(f->g->x, e, note_ready, f);
     return f->ready;
 }
 
-/* Loads of E that happen whatever the launch's data, or may happen without harm; before the waits
- * functions of them, too. */
-static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
+/* Emits the loads of E that always happen, or may happen without harm; before the waits functions
+ * of them, too. */
+static void find_loads(struct find_early *f, et_expr e, bool sure) {
     cg *g = f->g;
     et_node_x x = *et_x(g->x, e);
     if (--f->left < 0 || !x.nops) return;
@@ -298,13 +298,13 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
         find_loads(f, x.ops[i], sure && (!choice || i == 0));
 }
 
-static val own_item(cg *g, const struct cg_ahead *a) {
+static val own_item(cg *g, const struct cg_early_map *a) {
     int64_t first = a->others ? -g->t->wave : (int64_t)a->turn * g->p->workgroup;
     return first ? cg_addi(g, g->tid, first) : g->tid;
 }
 
 /* Binds the work-item's item: a work-item without one has the first. */
-static void bind_only(cg *g, const struct cg_ahead *a) {
+static void bind_only(cg *g, const struct cg_early_map *a) {
     int64_t items = a->l.total / a->m.n;
     val item = own_item(g, a);
     if (items < (int64_t)(a->turn + 1) * g->p->workgroup)
@@ -312,8 +312,8 @@ static void bind_only(cg *g, const struct cg_ahead *a) {
     cg_decode(g, item, a->m.nvars, a->m.vars, a->m.extent);
 }
 
-static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
-    struct find_ahead f = {g, a, waited, true, true, true, MOST_NODES};
+static void load_early(cg *g, struct cg_early_map *a, bool waited) {
+    struct find_early f = {g, a, waited, true, true, true, MOST_NODES};
     et_expr at[16] = {a->l.s.value}, mask = a->s->mask;
     int mark = cg_scope(g);
     bind_only(g, a);
@@ -340,11 +340,11 @@ static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
     cg_scope_end(g, mark);
 }
 
-static void load_before_waits(cg *g, struct cg_ahead *a) {
+static void load_before_waits(cg *g, struct cg_early_map *a) {
     cg_if some;
     if (a->others) cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, g->wave, cg_i32(g, 0)));
     g->hold = true;
-    load_ahead(g, a, false);
+    load_early(g, a, false);
     g->hold = false;
     if (!a->others) return;
     cg_if_end(g, &some);
@@ -357,33 +357,33 @@ static void load_before_waits(cg *g, struct cg_ahead *a) {
     }
 }
 
-static void map_ahead(cg *g, const et_step *s) {
+static void map_early(cg *g, const et_step *s) {
     et_map_loop l = et_map_loop_of(cg_cx(g), s);
     struct map m = begin_map(g, &l);
-    int turns = et_map_early_turns(cg_cx(g), &l, m.n);
+    int turns = et_map_early_rounds(cg_cx(g), &l, m.n);
     for (int i = 0; i < turns; i++) {
-        struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
-        *a = (struct cg_ahead){.s = s, .l = l, .m = m, .turn = i, .next = g->ahead};
+        struct cg_early_map *a = et_alloc(g->arena, sizeof *a);
+        *a = (struct cg_early_map){.s = s, .l = l, .m = m, .turn = i, .next = g->early_maps};
         a->m.s = &a->l.s;
         a->others = l.total / m.n <= g->p->workgroup - g->t->wave;
         load_before_waits(g, a);
-        g->ahead = a;
+        g->early_maps = a;
     }
 }
 
-void cg_maps_ahead(cg *g, const et_func *f) {
-    g->ahead = NULL;
+void cg_maps_early(cg *g, const et_func *f) {
+    g->early_maps = NULL;
     for (int i = 0; i < f->nsteps; i++)
-        if (f->steps[i].map.early == ET_MAP_EARLY_LOADS) map_ahead(g, &f->steps[i]);
+        if (f->steps[i].map.early == ET_MAP_EARLY_LOADS) map_early(g, &f->steps[i]);
 }
 
-void cg_maps_ahead_waited(cg *g) {
-    for (struct cg_ahead *a = g->ahead; a; a = a->next)
-        load_ahead(g, a, true);
+void cg_maps_early_waited(cg *g) {
+    for (struct cg_early_map *a = g->early_maps; a; a = a->next)
+        load_early(g, a, true);
 }
 
-/* A map, all of it or what is known AHEAD of it. */
-static void map_whole(cg *g, const et_step *s, const struct cg_ahead *ahead) {
+/* A map: all of it, or the items whose loads were early, AHEAD. */
+static void map_whole(cg *g, const et_step *s, const struct cg_early_map *ahead) {
     cg_if outer;
     int mark = cg_scope(g);
     if (ahead) recall_all(g, ahead);
@@ -405,7 +405,7 @@ static void map_whole(cg *g, const et_step *s, const struct cg_ahead *ahead) {
 void cg_step_map(cg *g, const et_step *s) {
     bool known = false;
     et_check(s->map.made);
-    for (const struct cg_ahead *a = g->ahead; a; a = a->next) {
+    for (const struct cg_early_map *a = g->early_maps; a; a = a->next) {
         if (a->s == s) map_whole(g, s, a);
         known |= a->s == s;
     }

@@ -1,4 +1,4 @@
-/* How the product of a step is done where it is emitted. */
+/* The plan of a product that holds where it is emitted. */
 #include "codegen/step/step.h"
 
 const et_product_cx *cg_cx(cg *g) {

@@ -36,7 +36,7 @@ struct best cg_best_of(cg *g, const et_reduce_loop *r, struct best a, struct bes
             r->real ? (max ? "llvm.maxnum" : "llvm.minnum") : (max ? "llvm.smax" : "llvm.smin");
         return (struct best){cg_call(g, name, 1, &t, 2, (val[]){a.v, b.v}), NULL};
     }
-    default: { /* none is NaN: item_values */
+    default: { /* there are no NaN: item_values */
         val gt = r->real ? LLVMBuildFCmp(g->b, LLVMRealOGT, b.v, a.v, "")
                          : cg_icmp(g, LLVMIntSGT, b.v, a.v);
         val eq = r->real ? LLVMBuildFCmp(g->b, LLVMRealOEQ, b.v, a.v, "")
@@ -119,7 +119,7 @@ static LLVMTypeRef counter_type(cg *g, const et_reduce_loop *r) {
     return hi <= INT32_MAX - (1 << 16) ? g->i32 : g->i64;
 }
 
-/* How many items there are: none where a tensor says less than that. */
+/* The number of items; 0 where a tensor holds a negative one. */
 static val items_of(cg *g, const et_reduce_loop *r, LLVMTypeRef t) {
     int64_t lo, hi;
     if (r->extent >= 0) return LLVMConstInt(t, (uint64_t)(r->extent / r->plan.vector), false);
@@ -128,7 +128,7 @@ static val items_of(cg *g, const et_reduce_loop *r, LLVMTypeRef t) {
     return lo >= 0 ? n : cg_call(g, "llvm.smax", 1, &t, 2, (val[]){n, LLVMConstNull(t)});
 }
 
-/* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
+/* Items sub, sub + lanes, ... of the row, several at a time while all lanes have as many. */
 static struct best lane_part(cg *g, const et_reduce_loop *r, val sub) {
     struct best acc = cg_best_none(g, r);
     bool constant = r->extent >= 0;
@@ -199,7 +199,7 @@ static void store_result(cg *g, const et_reduce_loop *r, struct best b) {
     cg_scope_end(g, mark);
 }
 
-/* ---- the two ways ---- */
+/* ---- by lanes of a wave, or by several waves ---- */
 
 /* How rows of the step are shared out among lanes that are a wave at most. */
 struct in_waves {
@@ -238,23 +238,23 @@ static void store_first(cg *g, const et_reduce_loop *r, const struct in_waves *w
     cg_if_end(g, &first);
 }
 
-/* One row of each lane, if it exists. */
+/* One row at a time, if it exists. */
 static void reduce_row(cg *g, const et_reduce_loop *r, const struct in_waves *w, val row) {
     cg_if masked;
     int mark = bind_round(g, r, w, row, 0);
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
     struct best b = lane_part(g, r, w->sub);
-    g->apart = r->plan.lanes < g->t->wave && (w->guarded || r->s->mask.id);
+    g->diverged = r->plan.lanes < g->t->wave && (w->guarded || r->s->mask.id);
     fold_lanes(g, r, &b, 1, r->plan.lanes);
-    g->apart = false;
+    g->diverged = false;
     store_first(g, r, w, b);
     cg_scope_end(g, inner);
     if (r->s->mask.id) cg_if_end(g, &masked);
     cg_scope_end(g, mark);
 }
 
-/* Several, of which those that exist are stored. */
+/* Several rows at a time; those that exist are stored. */
 static void reduce_rows(cg *g, const et_reduce_loop *r, const struct in_waves *w, val row) {
     struct best b[ET_REDUCE_ROWS];
     for (int i = 0; i < r->plan.rows; i++) {
@@ -320,7 +320,7 @@ static struct best combine_waves(cg *g, const et_reduce_loop *r, val first, int 
     return b;
 }
 
-/* The code for the row that the wave has a part of, if there is one. */
+/* The frame of the row that the wave has a part of, if there is one. */
 struct row {
     cg_if in, masked;
     bool guarded;
@@ -385,8 +385,7 @@ static val part_ptr(cg *g, int row, val wave) {
     return cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, at, 4));
 }
 
-/* Parts of all lanes in the first ROWS rows: what is loaded of one is in flight with the others.
- */
+/* Parts of all lanes in the first ROWS rows, whose loads are in flight together. */
 static void parts_of(cg *g, const et_reduce_loop *r, int rows) {
     struct best b[ET_REDUCE_ROWS];
     val in;
@@ -421,8 +420,8 @@ static void combine_row(cg *g, const et_reduce_loop *r, int row) {
     cg_scope_end(g, mark);
 }
 
-/* Code for the first row by itself and for all of them: most launches of a program for a few have
- * one. */
+/* Code for the first row by itself and for all rows: most launches of programs for a few have one.
+ */
 static void reduce_by_all(cg *g, const et_reduce_loop *r) {
     int rows = (int)r->rows;
     val first, second;

@@ -1,5 +1,5 @@
-/* REDUCE steps whose rows lie next to each other where a tensor says, as the results of a token's
- * experts do: a lane has several of them at once. */
+/* REDUCE steps of gathered rows, such as the results of a token's experts: a lane has several
+ * neighbouring rows at once. */
 #include "codegen/step/reduce.h"
 #include <string.h>
 

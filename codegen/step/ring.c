@@ -1,13 +1,13 @@
 /* The weight stream (ir/program/stream.h): stages in LDS, each with two barriers, one for full and
- * one for free. A barrier's phases alternate in parity, which says to who waits which use of the
- * stage it is about. Producer and consumers each count stages and phases for themselves, in the
- * same order. */
+ * one for free. A barrier's phases alternate in parity: a wait names the parity of the
+ * use of the stage that it is for. Producer and consumers each count stages and phases for
+ * themselves, in the same order. */
 #include "codegen/step/step.h"
 #include "ir/program/stream.h"
 
 enum { BARRIER = 8, ALIGN = 128, PIECE = ET_RING_PIECE };
 
-/* One more says that a model begins, and a word follows them. */
+/* Two a stage, one for the begin of a model, and a word (`issued`). */
 static int barriers(int stages) {
     return ((2 * stages + 2) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -48,8 +48,8 @@ static val begun(cg *g) {
     return cg_gepi(g, g->lds, g->ring_at + 2 * g->ring_stages * BARRIER);
 }
 
-/* A word: how many chunks have arrived or are in flight. */
-static val brought(cg *g) {
+/* A word: the number of chunks that the producer has issued. */
+static val issued(cg *g) {
     return cg_gepi(g, g->lds, g->ring_at + (2 * g->ring_stages + 1) * BARRIER);
 }
 
@@ -63,7 +63,7 @@ val cg_ring_stage(cg *g, const cg_ring *r) {
 }
 
 void cg_ring_init(cg *g) {
-    LLVMBuildStore(g->b, cg_i32(g, 0), brought(g));
+    LLVMBuildStore(g->b, cg_i32(g, 0), issued(g));
     for (int i = 0; i < g->ring_stages; i++) {
         val stage = cg_i32(g, i);
         g->family->stream->init(g, full(g, stage), g->t->wave);
@@ -104,8 +104,8 @@ cg_ring cg_ring_next(cg *g, const cg_ring_state *s) {
 
 /* ---- waits: no wave of another workgroup has a part in them ---- */
 
-/* Until the phase TURN of the barrier has ended, or, with QUIT, the workgroup gives up: then at
- * QUIT. */
+/* Waits until the phase of parity TURN of the barrier has ended; goes to QUIT, unless NULL, where
+ * the workgroup gives up. */
 static void until(cg *g, val barrier, val phase, block quit) {
     block look = cg_block(g, "look"), over = cg_block(g, "over");
     cg_br(g, look);
@@ -165,7 +165,7 @@ void cg_ring_producer_acquire(cg *g, const cg_ring *r, const cg_producer *by) {
     val n = cg_addi(g, counted(g, by->chunks), 1);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    LLVMSetVolatile(LLVMBuildStore(g->b, n, brought(g)), true);
+    LLVMSetVolatile(LLVMBuildStore(g->b, n, issued(g)), true);
     cg_if_end(g, &first);
     cg_wave_meets(g);
 }
@@ -176,8 +176,8 @@ static val seen(cg *g, val word) {
     return v;
 }
 
-/* Chunks that are copied already, or go to the first stages at once, need no prefetch; those that
- * stages and AHEAD have no room for yet are waited for. */
+/* Chunks that are issued, or go to the first stages at once, need no prefetch; chunks more than
+ * AHEAD beyond those that are issued wait. */
 void cg_ring_prefetch(cg *g, const cg_producer *by, int ahead, block asked) {
     enum { NAP = 256 };
     block look = cg_block(g, "look"), near = cg_block(g, "near"), far = cg_block(g, "far");
@@ -185,7 +185,7 @@ void cg_ring_prefetch(cg *g, const cg_producer *by, int ahead, block asked) {
     val n = counted(g, by->chunks);
     cg_br(g, look);
     cg_at(g, look);
-    val b = seen(g, brought(g));
+    val b = seen(g, issued(g));
     val from = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){b, cg_i32(g, g->stages_here)});
     cg_cond(g, cg_icmp(g, LLVMIntSLT, n, from), asked, near);
     cg_at(g, near);

@@ -6,7 +6,7 @@
 
 /* Prefetch what a product of the tile whose coordinates are bound will read, as far as its events
  * need not be waited for. */
-void cg_prefetch_ahead(cg *, const et_step *);
+void cg_prefetch_early(cg *, const et_step *);
 /* The copies of weights to LDS whose maps' plans say that they start before the tile's waits. The
  * first product waits for them. */
 void cg_copy_early(cg *);
@@ -19,8 +19,8 @@ bool cg_stays(cg *, int local);
 void cg_step_map(cg *, const et_step *);
 /* Loads of maps whose plans say that they are early: of what no task writes before the tile's
  * waits, by the first; of the rest after the waits, by the second. */
-void cg_maps_ahead(cg *, const et_func *);
-void cg_maps_ahead_waited(cg *);
+void cg_maps_early(cg *, const et_func *);
+void cg_maps_early_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
 /* ---- plan.c: products ---- */
 /* What the derivation of mainloops may look at, of what is being emitted. */
@@ -39,17 +39,17 @@ typedef struct {
     val stage, phase;
 } cg_ring;
 typedef struct cg_producer {
-    block quit; /* where the wave goes that has nothing left to copy */
+    block quit; /* for the wave, when it has nothing left to copy */
     cg_ring_state next;
     val models; /* a word: the phase of cg_ring_await_model */
     val chunks; /* a word: how many so far */
     bool asks;  /* it only prefetches them into the L2, ahead of the producer */
-    bool late;  /* the grid's weights are not known from the start: nobody prefetches them */
+    bool late;  /* the grid's weights are not known from the start: they are not prefetched */
 } cg_producer;
 int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there; 0: no stream */
 int cg_ring_words(const cg *, int stages); /* bytes of its barriers, and what belongs to them */
 bool cg_ring_prefetches(const cg *);       /* is there a wave that prefetches? */
-val cg_ring_scrap(cg *); /* the lane's 16 bytes that nobody reads, for its prefetches */
+val cg_ring_scrap(cg *); /* 16 bytes of the lane, never read, where its prefetches go */
 /* Continues where the next chunk is to be prefetched, at most AHEAD chunks after those that are
  * copied; at ASKED where it need not be. */
 void cg_ring_prefetch(cg *, const cg_producer *, int ahead, block asked);

@@ -143,7 +143,7 @@ typedef struct et_family {
     /* V, an i32 or i64, behind an opaque copy: LLVM computes what depends on it here and does not
      * keep it in registers from elsewhere. NULL: not needed. */
     val (*anew)(cg *, val v);
-    /* V, a uniform i32, in a form that tells the assembler so. NULL: it knows. */
+    /* V, a uniform i32, in a form that the assembler knows to be uniform. NULL: all are. */
     val (*same)(cg *, val v);
     val (*workgroup)(cg *);   /* the workgroup's number in the dispatch */
     val (*workitem)(cg *);    /* the work-item's in the workgroup */
@@ -178,7 +178,7 @@ typedef struct et_family {
     void (*mark)(cg *, val word);   /* an i32 into the hardware's trace, if one is recorded */
     const et_stream_family *stream; /* NULL: no weight stream */
     bool variants;                  /* each variant is a kernel of its own */
-    void (*order_loads)(cg *);      /* loads before this are issued before anything after it */
+    void (*order_loads)(cg *);      /* loads before this are issued before all that follows */
 
     /* An asynchronous copy of 16 bytes to local memory: the first BYTES, an i32, from FROM, zeros
      * after them. COPIED waits for this work-item's copies before the last GROUPS calls of

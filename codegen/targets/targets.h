@@ -1,4 +1,4 @@
-/* targets.h - which targets there are, for those who need not know what they are. */
+/* targets.h - which targets there are, for code that need not know what they are. */
 #ifndef ET_TARGETS_H
 #define ET_TARGETS_H
 

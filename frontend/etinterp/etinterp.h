@@ -22,7 +22,7 @@ struct tensor {
     et_tensor_kind kind;
     const char *name, *source; /* source: its name in a checkpoint, with {loop} in it */
     const et_shape *shape;
-    const et_relaid *turned; /* of a weight that is, or NULL */
+    const et_relaid *relaid; /* of a weight that is, or NULL */
     int nloops;
     const int *loops;
     et_dtype dtype; /* as stored here */

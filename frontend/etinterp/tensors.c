@@ -128,7 +128,7 @@ static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
         return complain(m, "'%s' has %zu elements, the model wants %lld", name, from->bytes / item,
                         (long long)n);
     for (int64_t i = 0; i < n; i++) {
-        int64_t place = t->turned ? et_relaid_place(m->g->exprs, t->turned, at + i) - at : i;
+        int64_t place = t->relaid ? et_relaid_place(m->g->exprs, t->relaid, at + i) - at : i;
         etrt_element_set((int)t->dtype, t->bytes, at + i,
                          etrt_element((int)stored, from->data, place));
     }
@@ -237,7 +237,7 @@ static void list_program(struct model *m) {
         struct tensor *t = add(m, x->kind, x->name, i);
         t->source = x->source;
         t->shape = &x->shape;
-        t->turned = x->turned;
+        t->relaid = x->relaid;
         t->nloops = x->nloops;
         t->loops = x->loops;
     }

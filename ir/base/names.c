@@ -24,7 +24,7 @@ static const char *add(et_names *t, const char *name) {
     return e->name;
 }
 
-const char *et_names_take(et_names *t, const char *base, char separator) {
+const char *et_names_add(et_names *t, const char *base, char separator) {
     struct entry *e = et_table_find(&t->table, base);
     if (!e) return add(t, base);
     for (;;) {

@@ -220,7 +220,7 @@ static bool fills(const eti_parser *p, const et_shape *shape, int64_t size, int 
 }
 
 /* "[3, 2, 8] [0, 2, 1]": the checkpoint's dimensions, and which of them lie in which order. */
-static void turned(eti_parser *p, et_tensor *t) {
+static void relaid(eti_parser *p, et_tensor *t) {
     et_loc loc = p->tok.loc;
     et_relaid *as = et_alloc(p->arena, sizeof *as);
     int64_t size[ET_MAX_RANK], left = 1;
@@ -251,7 +251,7 @@ static void turned(eti_parser *p, et_tensor *t) {
     eti_need(p, ']');
     if (!p->broken && t->shape.rank >= 0 && (left != 1 || to + 1 != t->shape.rank))
         eti_error(p, loc, "the checkpoint's dimensions are fewer than those of the weight");
-    t->turned = as;
+    t->relaid = as;
 }
 
 static void clauses(eti_parser *p, et_tensor *t, int index) {
@@ -262,7 +262,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     }
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "each"))
         eti_each(p, &t->shape, &t->nloops, t->loops);
-    if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) turned(p, t);
+    if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) relaid(p, t);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");

@@ -22,7 +22,7 @@ static const char *name_of(printer *p, et_value v) {
         return *slot = et_printf(p->g->arena, "%%%s",
                                  et_model_name(p->g, et_val_of(p->g, v)->model, user));
     }
-    return *slot = et_names_take(p->names, et_printf(p->g->arena, "%%%s", user), '.');
+    return *slot = et_names_add(p->names, et_printf(p->g->arena, "%%%s", user), '.');
 }
 
 static void indent(const printer *p, int depth) {

@@ -61,8 +61,8 @@ typedef struct {
 bool et_attend_loop_of(const et_product_cx *, const et_step *, et_attend_loop *out,
                        const char **out_why);
 
-/* The same step by step, for who looks for a plan. What is known before there is one: false where S
- * cannot be done on the target. */
+/* The same step by step, for the search for a plan. What is known before there is one: false where
+ * S cannot be done on the target. */
 bool et_attend_begin(const et_product_cx *, const et_step *, et_attend_loop *out,
                      const char **out_why);
 /* Several rows: may so many waves share sixteen rows? And use warpgroup MMA then? */
@@ -81,7 +81,7 @@ int et_attend_whole(const et_product_cx *, const et_step *, et_expr e, int lane_
 int et_attend_row_of(const et_layout *, int v);
 
 /* ---- before the waits of a tile ---- */
-/* Is LOAD, in a part of S, an integer that nobody writes, at a place that the tile alone decides?
+/* Is LOAD, in a part of S, an integer that no task writes, at a place that the tile alone decides?
  */
 bool et_attend_is_index(const et_product_cx *, const et_step *, et_expr load);
 /* May so much be asked for, or known, of what a tile of the context's function attends to? */

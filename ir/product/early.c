@@ -108,7 +108,7 @@ static bool may_begin(const et_product_cx *g, const et_mainloop *c) {
     return true;
 }
 
-int et_pipeline_ahead(const et_mainloop *c) {
+int et_pipeline_in_flight(const et_mainloop *c) {
     return c->stages - (c->warpgroup ? 2 : 1);
 }
 
@@ -116,7 +116,7 @@ static int most_chunks(const et_product_cx *g, const et_mainloop *c) {
     if (c->stage_k) return 0; /* weights are in flight already */
     for (int i = 0; i < c->s->nacc; i++)
         if (et_reads_stored(g->x, c->s->b[i], g->stored)) return 0;
-    int n = et_pipeline_ahead(c);
+    int n = et_pipeline_in_flight(c);
     return n < c->chunks ? n : (int)c->chunks;
 }
 

@@ -12,7 +12,7 @@ enum {
     ET_ITEM_BYTES = 16, /* of the elements of an item, at most */
     ET_MAP_UNROLL = 8,  /* items loaded before the first is stored, at most, */
     ET_MAP_LOADED = 80, /* and registers of what is loaded for them from memory */
-    ET_MAP_TURNS = 2,   /* items of a work-item of which something is loaded early, at most */
+    ET_MAP_ROUNDS = 2,  /* items of a work-item of which something is loaded early, at most */
     ET_REDUCE_VECTOR = 8,
     ET_REDUCE_UNROLL = 8,
     ET_REDUCE_ROWS = 4, /* that a lane has parts of at once, at most */
@@ -44,7 +44,7 @@ bool et_map_may_be_full(const et_product_cx *, const et_map_loop *, et_expr *out
 bool et_map_may_copy(const et_product_cx *, const et_step *);
 /* Turns in which the workgroup sees to all items, of which something may be loaded early; 0: it may
  * not. */
-int et_map_early_turns(const et_product_cx *, const et_map_loop *, int vector);
+int et_map_early_rounds(const et_product_cx *, const et_map_loop *, int vector);
 /* Why the step, of the context's function, cannot have the plan that it has, or NULL. */
 const char *et_map_problem(const et_product_cx *, const et_step *);
 

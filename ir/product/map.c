@@ -181,10 +181,10 @@ bool et_map_may_copy(const et_product_cx *g, const et_step *s) {
     return product;
 }
 
-int et_map_early_turns(const et_product_cx *g, const et_map_loop *l, int vector) {
+int et_map_early_rounds(const et_product_cx *g, const et_map_loop *l, int vector) {
     int64_t turns = (l->total / vector + g->p->workgroup - 1) / g->p->workgroup;
     bool room = turns == 1 || turns * et_map_loaded(g, l, vector) <= ET_MAP_LOADED;
-    return l->s.tag.id || turns > ET_MAP_TURNS || !room ? 0 : (int)turns;
+    return l->s.tag.id || turns > ET_MAP_ROUNDS || !room ? 0 : (int)turns;
 }
 
 const char *et_map_problem(const et_product_cx *g, const et_step *s) {
@@ -199,7 +199,7 @@ const char *et_map_problem(const et_product_cx *g, const et_step *s) {
     }
     if (!et_map_may_vector(g, &l, w->vector)) return "its rows do not divide into such items";
     if (w->early == ET_MAP_EARLY_LOADS)
-        return !et_map_early_turns(g, &l, w->vector)
+        return !et_map_early_rounds(g, &l, w->vector)
                    ? "a work-item has too many items to load early"
                : w->unroll > 1 || w->full ? "what is loaded early is not unrolled"
                                           : NULL;

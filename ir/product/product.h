@@ -4,7 +4,7 @@
  * The mainloop is all that follows from a plan: how the step is cut into chunks of k, units of a
  * chunk, and k's of a lane in a unit; what a wave has of the tile; where operands come from.
  * Codegen emits a mainloop and chooses nothing. Steps of the derivation are functions of their own,
- * so that who looks for a plan builds its mainloop by the same ones.
+ * so that the search for a plan builds its mainloop by the same ones.
  *
  * Of b a wave owns a group of n rows and a part of every chunk of k. */
 #ifndef ET_PRODUCT_PLAN_H
@@ -209,10 +209,10 @@ typedef struct {
 /* What says which weights the first are; false where that cannot be guessed. */
 bool et_early_guess(const et_product_cx *, const et_mainloop *, et_guess *out);
 /* Most chunks of both operands in registers, a power of two, where all pass through these on their
- * way to a stage; 0: not all do, or nobody knows how many chunks there are. */
+ * way to a stage; 0: not all do, or the number of chunks is not known. */
 int et_pipeline_most_held(const et_product_cx *, const et_mainloop *);
 /* Chunks in flight while one is multiplied. */
-int et_pipeline_ahead(const et_mainloop *);
+int et_pipeline_in_flight(const et_mainloop *);
 /* The most that the first product of a tile of GRID may ask for before the waits, with a pipeline
  * so many chunks of weights. */
 et_early_as et_early_may(const et_product_cx *, const et_grid *, const et_mainloop *,
@@ -241,9 +241,9 @@ int et_stream_packed_units(const et_mainloop *, int bytes);
 /* Lanes copy a piece each of rows of so many PIECES: of how many rows together, which they have
  * done with in how many turns; 0 turns: in too many. A row of one or more pieces for each lane is
  * copied by itself. */
-enum { ET_MOST_TURNS = 5 };
+enum { ET_MOST_ROUNDS = 5 };
 int et_stream_rows_at_once(const et_product_cx *, int pieces);
-int et_stream_turns(const et_product_cx *, int pieces);
+int et_stream_rounds(const et_product_cx *, int pieces);
 const et_auxiliary *et_mainloop_auxiliary(const et_mainloop *, int i, et_expr load); /* or NULL */
 const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *, const et_mainloop *, int bytes);
 

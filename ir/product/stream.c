@@ -48,9 +48,9 @@ int et_stream_rows_at_once(const et_product_cx *g, int pieces) {
     return g->t->wave / gcd(pieces, g->t->wave);
 }
 
-int et_stream_turns(const et_product_cx *g, int pieces) {
+int et_stream_rounds(const et_product_cx *g, int pieces) {
     int turns = pieces / gcd(pieces, g->t->wave);
-    return pieces % g->t->wave == 0 ? 1 : turns <= ET_MOST_TURNS ? turns : 0;
+    return pieces % g->t->wave == 0 ? 1 : turns <= ET_MOST_ROUNDS ? turns : 0;
 }
 
 bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
@@ -58,7 +58,7 @@ bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
         return c->s->nacc * c->s->tn / ET_PACKED_ROWS <= MOST_PACKED &&
                et_stream_stage_bytes(c) <= g->p->ring.bytes;
     int pieces = et_stream_row_bytes(c) / PIECE;
-    return pieces && et_stream_row_bytes(c) % PIECE == 0 && et_stream_turns(g, pieces) &&
+    return pieces && et_stream_row_bytes(c) % PIECE == 0 && et_stream_rounds(g, pieces) &&
            c->s->tn % et_stream_rows_at_once(g, pieces) == 0 &&
            et_stream_stage_bytes(c) <= g->p->ring.bytes &&
            et_stream_alike(g, c, et_stream_rows_at_once(g, pieces));

@@ -40,7 +40,7 @@ static void print_loop(struct out *o, const et_loop *l) {
     fprintf(o->to, "\n");
 }
 
-static void print_turned(struct out *o, const et_relaid *t) {
+static void print_relaid(struct out *o, const et_relaid *t) {
     fprintf(o->to, " turned [");
     for (int d = 0; d < t->rank; d++)
         fprintf(o->to, "%s%s", d ? ", " : "", text(o, t->dim[d]));
@@ -61,7 +61,7 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     for (int i = 0; i < t->nloops && !o->p->g->loops[t->loops[i]].stacks; i++)
         fprintf(o->to, "%s%s", i ? ", " : " over ", loop_label(o, t->loops[i]));
     et_stacks_print(o->p->g, t->nloops, t->loops, o->to);
-    if (t->turned) print_turned(o, t->turned);
+    if (t->relaid) print_relaid(o, t->relaid);
     if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->tagged) fprintf(o->to, " tagged");

@@ -112,5 +112,5 @@ void et_relay_elements(const et_exprs *x, const et_tensor *t, int64_t count, con
     int bits = et_dtype_bits(t->shape.dtype);
     for (int64_t i = 0; i < count; i++)
         etrt_element_word_set(to, i, bits,
-                              etrt_element_word(from, et_relaid_place(x, t->turned, i), bits));
+                              etrt_element_word(from, et_relaid_place(x, t->relaid, i), bits));
 }

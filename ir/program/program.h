@@ -39,7 +39,7 @@ typedef struct {
     et_tensor_kind kind;
     const char *name;
     et_shape shape;          /* row-major, contiguous, strides from the dimensions of this launch */
-    const et_relaid *turned; /* WEIGHT: how it is relaid out; NULL: memory is as the checkpoint */
+    const et_relaid *relaid; /* WEIGHT: how it is relaid out; NULL: memory is as the checkpoint */
     et_value value;          /* what it holds, or none */
     const void *data;        /* CONST: f32 or i32 elements */
     int64_t offset;          /* TEMP: bytes from the workspace's start, a multiple of 256 */

@@ -7,7 +7,7 @@
  *     completion of m   C(m) = sum of its groups' times on their ranges, and of what moving from
  *                              range to range costs
  *     load of unit u    L(u) = sum over models of the times of groups whose range has u
- *     memory            B    = sum of all groups' times on the bus alone, were it theirs
+ *     memory            B    = sum of the times that all groups' bytes take at the whole bandwidth
  *
  *     minimise  T + epsilon * mean of weight(m) * C(m),   T >= weight(m) * C(m), L(u), B
  *
@@ -42,14 +42,13 @@ typedef struct {
 
 typedef struct {
     int nunits, nranges;
-    const uint64_t *units; /* [nranges]: bit u is unit u */
-    const double
-        *switch_us;        /* [nranges][nranges]: going from one to the other, 0 on the diagonal */
-    const double *byte_us; /* [nranges][nranges]: per byte handed over */
+    const uint64_t *units;   /* [nranges]: bit u is unit u */
+    const double *switch_us; /* [nranges][nranges]: moving from one to another, 0 on the diagonal */
+    const double *byte_us;   /* [nranges][nranges]: per byte handed over */
     int nmodels;
     const et_assign_model *models;
     int max_plans; /* plans per model the integer program chooses from; 0: 4000 */
-    int max_nodes; /* of its branch and bound; 0: 20000. Counts, not times: builds repeat */
+    int max_nodes; /* of its branch and bound; 0: 20000. Counts, not times, so that builds repeat */
 } et_assign_problem;
 
 typedef struct {
@@ -57,9 +56,9 @@ typedef struct {
     double objective; /* of this choice */
     double makespan;  /* T of it, us */
     double *us;       /* [nmodels]: C(m) */
-    double bound;     /* no choice is better, or 0 where that was not looked at */
-    bool optimal;     /* this is a best choice: everything that could be better was looked at */
-    int plans, nodes; /* looked at */
+    double bound;     /* a lower bound of the objective, or 0 where there is none */
+    bool optimal;     /* no choice is better */
+    int plans, nodes; /* visited */
 } et_assignment;
 
 /* What a choice costs; RANGE as in et_assignment. Infinite when it is not allowed. */
@@ -68,8 +67,7 @@ void et_assign_evaluate(const et_assign_problem *, int *const *range, et_assignm
 /* The best choice, by integer program over plans that dynamic programming proposes. Needs GLPK:
  * false when built without, or when some model has no plan at all. */
 bool et_assign_optimal(const et_assign_problem *, et_arena *, et_assignment *out);
-/* Group after group, model after model in turn, the range that is best given what was chosen so
- * far. */
+/* Greedy: group after group, models in turn, the best range given the choices so far. */
 bool et_assign_greedy(const et_assign_problem *, et_arena *, et_assignment *out);
 /* Every group on range R of its model: the baselines "all" and "one range per model". */
 bool et_assign_fixed(const et_assign_problem *, et_arena *, const int *range_of_model,

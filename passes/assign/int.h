@@ -20,7 +20,7 @@ typedef struct {
     double load[ET_ASSIGN_UNITS];
 } assign_plan_cost;
 
-/* False when the plan breaks the budget or uses a range that will not do. */
+/* False where the plan breaks the budget or uses a range that is not allowed. */
 bool assign_plan_cost_of(const et_assign_problem *, const et_assign_model *, const int *range,
                          assign_plan_cost *out);
 et_assignment *assign_new(const et_assign_problem *, et_arena *, et_assignment *);

@@ -127,7 +127,7 @@ static struct grid_estimate begin(et_program *p, const et_grid *g, const et_mach
     const et_func *f = &p->funcs[g->func];
     struct grid_estimate e = {{p, p->g->exprs, f, m, NULL, NULL}, g, et_func_elements(p, f), {0}};
     for (int i = 0; i < f->nsteps; i++)
-        e.elements[i].visits = e.elements[i].usual; /* nobody knows what tensors hold */
+        e.elements[i].visits = e.elements[i].usual; /* what tensors hold is not known */
     et_grid_footprints(p, g, &e.fps);
     e.at.vars = calloc((size_t)et_var_count(e.at.x) + 1, sizeof *e.at.vars);
     if (!e.at.vars) et_no_memory();

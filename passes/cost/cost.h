@@ -58,8 +58,8 @@ et_step_elements *et_func_elements(const et_program *, const et_func *); /* by s
  */
 double et_load_repeats(const et_exprs *, const et_node_x *load, int kvar);
 
-/* The value of an integer expression in the tile that is asked about, or GUESS where nobody knows.
- */
+/* The value of an integer expression in the tile that is priced, or GUESS where it is not
+ * known. */
 typedef double (*et_value_fn)(void *ctx, et_expr, double guess);
 et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_elements *,
                              const et_machine *, et_value_fn, void *ctx);

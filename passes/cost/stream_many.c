@@ -1,8 +1,9 @@
 /* Products of many rows whose weights come through the weight stream (ir/program/stream.h). Such a
  * product has a multistage pipeline of its own, of both operands, which a tile fills when it begins
- * and which is empty when it ends. Where weights come in slots of the weight stream instead, they
- * are in flight before the tile begins, and only rows, which other tasks write, are brought by who
- * multiplies. */
+ * and which is empty when it ends. Where weights come in stages of the weight stream instead, they
+ * are in flight before the tile begins, and only rows, which other tasks write, are copied by the
+ * consumers.
+ */
 #include "passes/cost/stream_many.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
@@ -102,7 +103,7 @@ static void own(const et_program *p, et_func *f) {
     f->steps = s, f->csteps = f->nsteps;
 }
 
-void et_stream_many_take(const et_program *p, et_func *f, const et_machine *m) {
+void et_stream_many_convert(const et_program *p, et_func *f, const et_machine *m) {
     struct cut by;
     for (int i = 0; i < f->nsteps; i++) {
         if (!has_chunks(f, &f->steps[i])) continue;
@@ -122,7 +123,7 @@ static int lds_of(const et_program *p, const et_func *f, const et_machine *m) {
         if (has_chunks(f, &f->steps[i])) all &= fits(p, &f->steps[i], m);
     }
     if (!all || products > 1) return -1;
-    et_stream_many_take(p, &of, m);
+    et_stream_many_convert(p, &of, m);
     return of.lds_bytes;
 }
 
@@ -132,7 +133,7 @@ bool et_stream_many_suits(const et_program *p, const et_machine *m, int model) {
     for (int i = 0; i < p->ngrids && most >= 0; i++) {
         const et_grid *g = &p->grids[i];
         const et_func *f = &p->funcs[g->func];
-        if (g->dynamic || g->slice.count) return false; /* nobody can go ahead of these */
+        if (g->dynamic || g->slice.count) return false; /* no producer can run ahead of these */
         if (g->model != model) continue;
         for (int k = 0; k < f->nsteps; k++)
             any |= has_chunks(f, &f->steps[k]);

@@ -10,6 +10,6 @@
 bool et_stream_many_suits(const et_program *, const et_machine *, int model);
 
 /* They have from here on. */
-void et_stream_many_take(const et_program *, et_func *, const et_machine *);
+void et_stream_many_convert(const et_program *, et_func *, const et_machine *);
 
 #endif

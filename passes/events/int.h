@@ -18,7 +18,7 @@ struct span {
     et_expr load; /* or none */
 };
 
-/* A later grid's need of an earlier one. */
+/* An edge: tiles of an earlier grid that tiles of a later one need. */
 struct edge {
     int from, to;
     bool needed;
@@ -69,7 +69,7 @@ void events_find_edge(struct events *, int from, int to, int carried);
 /* Adds what TO needs of FROM in iterations of LOOP before the previous one, where what follows from
  * those in between does not say so: where what FROM touches moves with the loop. */
 void events_find_far(struct events *, int from, int to, int loop);
-/* The same for all pairs that others do not make up for: of programs of more grids than this. */
+/* The same for all pairs that do not follow from others: for programs of more grids than this. */
 enum { EVENTS_MANY = 64 };
 void events_find_many(struct events *);
 

@@ -97,7 +97,7 @@ static int add_event(struct events *e, int grid, unsigned set) {
         ev->dim[ev->rank] = et_int(e->x, LINE_WORDS);
         no.index[ev->rank++] = et_int(e->x, 0);
     }
-    ev->name = et_names_take(e->names, g->name, '_');
+    ev->name = et_names_add(e->names, g->name, '_');
     ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);
     g->notifies[g->nnotifies++] = no;
     return p->nevents++;

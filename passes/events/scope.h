@@ -1,4 +1,4 @@
-/* scope.h - which workgroups see each other through an event (scope.c). */
+/* scope.h - scopes of events (scope.c). */
 #ifndef ET_PASS_SCOPE_H
 #define ET_PASS_SCOPE_H
 
@@ -8,7 +8,7 @@
 void et_infer_scopes(et_program *);
 /* A comment per loop: how many events MODEL's tasks notify there, or all (-1), of each scope. */
 void et_tell_scopes(const et_program *, int model, FILE *);
-/* Events of the device in a launch of MODEL, those in loops as often as the loop goes round. */
+/* Events of scope device in a launch of MODEL; those in loops count once an iteration. */
 double et_device_events(const et_program *, int model);
 
 #endif

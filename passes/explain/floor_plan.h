@@ -1,5 +1,5 @@
-/* floor_plan.h - where on the chip everything of a launch runs and when, as the simulator predicts
- * it: the page of a timeline, of several launches. */
+/* floor_plan.h - when and where on the chip the tasks of launches run, as the simulator predicts:
+ * the page of a timeline. */
 #ifndef ET_FLOOR_PLAN_H
 #define ET_FLOOR_PLAN_H
 

@@ -40,7 +40,7 @@ void explain_events(struct explain *);
 void explain_place(struct explain *); /* place.c */
 void explain_time(struct explain *);  /* time.c */
 
-/* ---- bound.c: what holds a grid up ---- */
+/* ---- bound.c: what bounds a grid's time ---- */
 
 typedef enum {
     EXPLAIN_MEMORY,
@@ -59,7 +59,7 @@ struct explain_bound {
 };
 
 struct explain_bound explain_bound_of(const struct explain *, const et_grid *, const int64_t *syms);
-/* What holds the grid up, in words, and a hint below where there is one to give. */
+/* What bounds the grid's time, in words, and below it a hint, if there is one. */
 void explain_bound_print(struct explain *, const et_grid *, const struct explain_bound *);
 
 #endif

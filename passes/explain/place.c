@@ -1,4 +1,4 @@
-/* Who got which CUs, and what more or fewer of them would have meant. */
+/* Which CUs models and tasks have, and what more or fewer of them would have meant. */
 #include "passes/explain/int.h"
 #include <math.h>
 #include <string.h>

@@ -22,11 +22,11 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     lo->asked++;
     if (tensor >= 0) {
         const et_tensor *t = &lo->p->tensors[tensor];
-        et_expr turned[ET_MAX_RANK];
+        et_expr relaid[ET_MAX_RANK];
         int rank = val->shape.rank;
-        if (t->turned) rank = et_relaid_index(lo, t, lo->turning[v.id], index, turned);
+        if (t->relaid) rank = et_relaid_index(lo, t, lo->relaying[v.id], index, relaid);
         return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype), rank,
-                       t->turned ? turned : index);
+                       t->relaid ? relaid : index);
     }
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
@@ -50,7 +50,7 @@ int et_add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_val
     ET_GROW(lo->g->arena, p->tensors, p->ntensors, p->ctensors);
     et_tensor *t = &p->tensors[p->ntensors];
     *t = (et_tensor){.kind = kind,
-                     .name = et_names_take(lo->tensor_names, name, '_'),
+                     .name = et_names_add(lo->tensor_names, name, '_'),
                      .shape = *shape,
                      .value = v,
                      .max_bytes = et_shape_max_bytes(lo->g->exprs, shape)};
@@ -103,7 +103,7 @@ static void add_leaf_tensors(et_lowering *lo) {
             tensor->nloops = v->nloops;
             memcpy(tensor->loops, v->loops, sizeof v->loops);
             lo->info[i].tensor = t;
-            if (lo->turning && lo->turning[i]) et_relay_tensor(lo, tensor, lo->turning[i]);
+            if (lo->relaying && lo->relaying[i]) et_relay_tensor(lo, tensor, lo->relaying[i]);
         }
 }
 
@@ -122,7 +122,7 @@ static void add_output_tensors(et_lowering *lo) {
 
 static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
                            int loop) {
-    name = et_names_take(lo->group_names, name, '_');
+    name = et_names_add(lo->group_names, name, '_');
     ET_GROW(lo->g->arena, lo->p->groups, lo->p->ngroups, lo->p->cgroups);
     et_group *gr = &lo->p->groups[lo->p->ngroups++];
     *gr =

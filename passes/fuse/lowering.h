@@ -9,7 +9,7 @@
 
 typedef struct et_prices et_prices;
 
-/* What a value's own expression holds once everything it inlines is counted. */
+/* What a value's expression has, with all that is inlined in it. */
 struct et_inline_facts {
     bool contract;  /* a CONTRACT leaf */
     bool reduction; /* a REDUCE node */
@@ -19,18 +19,18 @@ struct et_inline_facts {
 
 typedef struct {
     int uses;            /* nodes that read it */
-    double taken;        /* how much of it all nodes together read, slices a part */
+    double taken;        /* times that nodes together read all of it; slices count in part */
     int deepest;         /* deepest loop nest that reads it */
     int depth;           /* loop nest that defines it */
     int position;        /* in program order */
     int tensor;          /* the tensor that holds it, or -1 to inline it */
     bool keep;           /* is materialised */
-    bool must;           /* because nothing else is possible */
+    bool must;           /* it cannot be inlined */
     bool fixed;          /* weights and constants alone decide it: the same in every launch */
     bool only_contracts; /* every reader is a contraction */
-    int levels;          /* of values that are folded into it, one into the next */
-    int last_group;      /* that it was folded into, counted from 1 */
-    int asks; /* how often an element of it asks for one of a value, all levels together */
+    int levels;          /* the longest chain of values folded into it */
+    int last_group;      /* the last group that it was folded into, from 1 */
+    int asks;            /* elements of values that an element of it reads, over all levels */
     struct et_inline_facts facts;
 } et_value_info;
 
@@ -38,29 +38,30 @@ struct et_folded {
     int group, value;
 };
 
-/* How a weight's dimensions lie in memory: that of the checkpoint's number order[d] at place d, as
- * one with the one in front of it where joined[d]. */
+/* The order of a weight's dimensions in memory: at place d dimension order[d] of the checkpoint,
+ * one with the dimension in front of it where joined[d]. */
 typedef struct {
     unsigned char order[ET_MAX_RANK];
     bool joined[ET_MAX_RANK];
-} et_turning;
+} et_relaying;
 
 typedef struct et_lowering {
     et_graph *g;
     et_program *p;
-    et_lower lower;       /* value_at resolves a value to its tensor or its expression */
-    et_value_info *info;  /* by value id */
-    int *position;        /* by node: in program order */
-    bool *forced;         /* by value id: materialise, found necessary by a later step */
-    et_turning **turning; /* by value id of a weight that is turned; NULL before that is known */
-    signed char *choice;  /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
-    bool again;           /* a value was forced: start over */
+    et_lower lower;      /* value_at resolves a value to its tensor or its expression */
+    et_value_info *info; /* by value id */
+    int *position;       /* by node: in program order */
+    bool *forced;        /* by value id: materialise, found necessary by a later step */
+    et_relaying *
+        *relaying;       /* by value id of a weight that is relaid out; NULL before that is known */
+    signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
+    bool again;          /* a value was forced: start over */
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;
     et_prices *prices; /* of groups of plans, while plans are compared; or NULL */
     int64_t asked;     /* elements of values, since the beginning */
-    int *seen, visit;  /* two marks per value: met by visit number `visit` over the graph */
+    int *seen, visit;  /* by value, two marks: the number of the visit that met it last */
 } et_lowering;
 
 /* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a
@@ -68,38 +69,38 @@ typedef struct et_lowering {
 bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
 void et_build_groups(et_lowering *);
-/* Choose in which order the dimensions of weights lie (turn.c). */
+/* Choose in which order the dimensions of weights lie (relaid.c). */
 void et_relay_weights(et_lowering *, const et_pass_options *);
-void et_relay_tensor(et_lowering *, et_tensor *, const et_turning *);
-/* The index that an element of INDEX has there; returns its rank. */
-int et_relaid_index(et_lowering *, const et_tensor *, const et_turning *, const et_expr *index,
+void et_relay_tensor(et_lowering *, et_tensor *, const et_relaying *);
+/* The index there of the element at INDEX; returns its rank. */
+int et_relaid_index(et_lowering *, const et_tensor *, const et_relaying *, const et_expr *index,
                     et_expr *out);
-/* Choose what the options leave no choice of (search.c). */
+/* Set the choices that options decide (search.c). */
 void et_leave_out_choices(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */
 void et_search_fusion(et_lowering *, const et_pass_options *);
 
-/* What groups cost, tiled by rule, by what they compute: most groups of a plan are those of the
- * plans before it, and are neither tiled nor costed again (prices.c). */
+/* Prices of groups, tiled by rule, by what they compute: most groups of a plan were in plans before
+ * it and are neither tiled nor priced again (prices.c). */
 et_prices *et_prices_create(const et_machine *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
 void et_prices_free(et_prices *);
 bool et_price_is_known(et_prices *, et_program *, int group);
-/* What a launch of P costs, of which the groups with a known price have no functions. */
+/* The price of a launch of P; groups with a known price need no functions. */
 void et_prices_add_up(et_prices *, et_program *p, int64_t trips, et_cost out[ET_SAMPLES]);
 
-/* A new tensor of SHAPE, called NAME or nearly so; V, of which it holds something. */
+/* A new tensor of SHAPE, called NAME or with a suffix, for values of V. */
 int et_add_tensor(et_lowering *, et_tensor_kind, const char *name, et_value v, const et_shape *);
 /* Cut products along k where that pays (split.c). Numbers of groups are others afterwards. */
 void et_split_products(et_lowering *, const et_pass_options *);
-/* Put first what waits for less (order.c). Tilings and notes of what is folded go by the order
- * before. */
+/* Reorder the groups: those that wait for less first (order.c). Tilings and lists of folded values
+ * keep the numbers from before. */
 void et_order_groups(et_lowering *);
 
 /* Decide which values are materialised (plan.c). */
 void et_plan_materialise(et_lowering *);
-/* Ask for VALUE to be materialised and the lowering started over. */
+/* Have VALUE materialised, and the lowering started over. */
 void et_force(et_lowering *, int value);
-/* DIM, or the most it comes to where it depends on the variables of loops. */
+/* DIM, or its largest value where it depends on variables of loops. */
 et_expr et_most(const et_lowering *, et_expr dim);
 /* A new temporary for VALUE, of its shape. */
 int et_temp_for(et_lowering *, et_value);
@@ -108,9 +109,9 @@ void et_assign_carries(et_lowering *);
 /* Does E, an expression of GR, read what the group overwrites for another of its elements
  * (update.c)? */
 bool et_reads_what_it_overwrites(et_lowering *, const et_group *gr, et_expr e);
-/* Is E, which says where the group stores along its first axis, another place for each index, or
- * told by other elements of a tensor for each? Other indices have to be stored in one: of what
- * different elements say, the verifier knows that it may be one place. */
+/* Is E, the group's place along its first axis, another one for each index, or read from another
+ * element of a tensor for each? Other indices have to be stored by one task: the verifier knows
+ * only of elements of a tensor that they may name the same place. */
 bool et_goes_alone(et_lowering *, const et_group *gr, et_expr e);
 /* The element of VALUE at INDEX under the plan. */
 et_expr et_value_at(et_lowering *, et_value, const et_expr *index);

@@ -136,7 +136,7 @@ static et_group parts_group(et_lowering *lo, const et_group *gr, int parts, int 
     int64_t k = upper(x, et_var_extent(x, of->k)) / parts;
     et_group out = {.kind = ET_GROUP_STORE, .loc = gr->loc, .loop = gr->loop, .rank = 3};
     et_product *p = &out.product[0];
-    out.name = et_names_take(lo->group_names, et_printf(lo->g->arena, "%s.parts", gr->name), '_');
+    out.name = et_names_add(lo->group_names, et_printf(lo->g->arena, "%s.parts", gr->name), '_');
     out.axis[0] = et_graph_var(lo->g, "s", et_int(x, parts));
     out.axis[1] = et_graph_var(lo->g, "i", et_var_extent(x, of->m));
     out.axis[2] = et_graph_var(lo->g, "j", et_var_extent(x, of->n));

@@ -8,13 +8,13 @@
 
 typedef struct {
     const char *name;   /* "MI300X" */
-    const char *target; /* what code for it is compiled for: a row of codegen/targets/targets.def */
+    const char *target; /* of its code: a row of codegen/targets/targets.def */
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
-    int k_bytes;      /* of a row of an operand that one round of a wave's matrix loads covers */
-    int lds_bytes;    /* a workgroup may use */
-    int group_waves;  /* that multiply together what is in LDS; 0: each by itself */
+    int k_bytes;      /* of a row of an operand in one load of all lanes of a wave */
+    int lds_bytes;    /* of a workgroup, at most */
+    int group_waves;  /* of a warpgroup MMA; 0: there is none */
     int local_copies; /* 1: memory is copied to local memory without passing through registers */
     double clock_ghz;
     double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
@@ -22,53 +22,50 @@ typedef struct {
     double matrix_tflops;     /* dense bf16, whole chip */
     double f32_matrix_tflops; /* the same of f32 operands */
     double vector_tflops;     /* f32 fused multiply-add, whole chip */
-    double code8_ops; /* instructions of a lane for a weight of 8 bits that is multiplied by a scale
-                         in vectors of two bf16, all that its product takes counted; 0: as many as
-                         its expression has operations */
-    double code4_ops; /* the same of 4 bits */
-    double code8_one_ops; /* of 8 bits with one row, multiplied without its scale; or 0 */
-    double bare8_ops;     /* of 8 bits with up to sixteen, whatever the code and its scale; or 0 */
+    double code8_ops;     /* instructions of a lane for a quantised value of 8 bits in packed pairs,
+                             with     its scale and product; 0: the operations of its expression */
+    double code4_ops;     /* the same of 4 bits */
+    double code8_one_ops; /* of 8 bits, unscaled, with one row; or 0 */
+    double bare8_ops;     /* of 8 bits, unscaled, with up to sixteen; or 0 */
     double bare4_ops;     /* the same of 4 bits */
     double event_us;      /* from a notify on one die to a waiter on another going on */
     double latency_us;    /* of a dependent load from memory */
     double launch_us;     /* of a kernel */
 
-    /* What the simulator of schedules (simulate.h) needs besides. */
+    /* For the simulator of schedules (simulate.h): */
     double cache_mb;  /* in front of memory, for the whole chip */
-    double load_kb;   /* of weights that a workgroup's loads in flight bring at once */
-    double stream_us; /* that a task whose weights come through the ring takes longer for that */
+    double load_kb;   /* of weights that a workgroup has in flight at once */
+    double stream_us; /* that streaming its weights adds to a task */
     int flight_kb;    /* KiB of the weight stream in flight, at most */
-    int ahead_kb;     /* KiB of a CU's weights that are asked for ahead of that ring, into the cache
-                         that all CUs share; 0: none are */
-    int stream_kb; /* KiB of a slot of the ring that weights come through (ir/program/stream.h); 0:
-                      none do */
+    int ahead_kb;     /* KiB of a CU's weights that are prefetched into the shared cache ahead of
+                         the stages; 0: none */
+    int stream_kb;    /* KiB of a stage of the weight stream (ir/program/stream.h); 0: none */
     double counter_die_us; /* from an arrival until a poller on the same die has seen it */
     double counter_us;     /* the same across dies */
     double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */
     double release_us;     /* to make a workgroup's stores visible to other dies */
-    double acquire_us;     /* to forget what other dies have written since */
-    double carry_us;       /* that a task takes longer whose words show that they have come (carried
-                              events); 0: not known, none does */
-    double fence_die_us;   /* either, within a die */
-    double atomic_us;      /* there and back */
-    double pop_us;         /* to take a task from a ring that has one */
-    double pop_gap_us;     /* between pops of one ring */
+    double acquire_us;     /* to invalidate caches, so that stores of other dies are seen */
+    double carry_us;       /* that flag-in-data events add to a task; 0: not known, none are used */
+    double fence_die_us;   /* of a release or acquire within a die */
+    double atomic_us;      /* of an atomic that returns a value */
+    double pop_us;         /* to pop a task from a queue that has one */
+    double pop_gap_us;     /* between pops of one queue */
     double graph_us;       /* from a kernel's last workgroup to the next kernel's first, in a graph
                               that the device walks by itself */
 
-    /* What placement needs besides. */
+    /* For placement: */
     int shader_engines;  /* of a die */
     double die_gbs;      /* what one die alone can get from memory, GB/s */
     double cross_gbs;    /* what one die can get of what others have written, GB/s */
-    double issue_cycles; /* clocks between two instructions of a wave that nothing holds up */
-    double mask_us;      /* to change the CU mask of a queue, where somebody places that way */
+    double issue_cycles; /* clocks between two instructions of a wave without stalls */
+    double mask_us;      /* to change the CU mask of a queue, for placement that way */
     const char *source;  /* of the figures, in one line */
     const char *file;    /* they are from; "MI300X.machine" of those that come with etcc */
 } et_machine;
 
-/* The machine that stands for TARGET where none is named, or NULL. */
+/* The machine of TARGET where none is named, or NULL. */
 const et_machine *et_machine_for(const char *target);
-/* The machine that everything is made for where nothing else is asked for. */
+/* The machine that programs are compiled for by default. */
 const et_machine *et_machine_default(void);
 /* The I-th machine that comes with etcc, NULL past the end. */
 const et_machine *et_machine_at(int i);

@@ -1,5 +1,5 @@
 /* profile.h - times of task grids that were measured on a device, or predicted from instructions
- * that the emulator counted: where there is one it replaces what cost.h predicts.
+ * that the emulator counted: where there is one it replaces the prediction of cost.h.
  *
  * A profile is a text that `etbench --profile` writes (bench/README.md has the format). An entry is
  * found by a hash of what its time depends on, so a profile is good for every program that has the
@@ -21,8 +21,8 @@ uint64_t et_profile_hash(et_program *, const et_grid *, const int64_t *syms);
  * all (wider). False where the profile (or NULL) has no such grid. */
 bool et_profile_us(const et_profile *, uint64_t hash, double width, double *out_us);
 
-/* SYMS are the values of P's symbols that a pass would decide at. Where the profile has none of
- * these, it was made for others that matter more: the nearest of them. */
+/* SYMS: the values of P's symbols that a pass decides at. Where the profile has none of these they
+ * become the nearest that it has. */
 void et_profile_symbols(const et_profile *, const et_program *p, int64_t *syms);
 
 /* ---- reading and writing ---- */
@@ -62,8 +62,8 @@ void et_profile_print(const et_profile *, FILE *);
 /* Puts the tasks in the order they are looked up in; of several with one hash the first stays. */
 void et_profile_sort(et_profile *);
 
-/* Was it made by this etcc, for this machine and for the program P, with all its parts, once it is
- * tiled? If not, an error that says why. */
+/* Was it made by this version of etcc, for this machine and for all parts of P, which is tiled? If
+ * not, an error that says why. */
 bool et_profile_check(const et_profile *, et_program *p, const et_machine *, et_diags *);
 
 #endif

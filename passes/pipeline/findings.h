@@ -10,7 +10,7 @@
 typedef struct {
     int value;    /* of the graph */
     bool stored;  /* what was chosen */
-    bool known;   /* was the other way looked at, all else as chosen? */
+    bool known;   /* was the other way priced, all else as chosen? */
     double other; /* time of a launch that way, relative to the choice; above 1e20: impossible */
 } et_found_choice;
 
@@ -20,14 +20,14 @@ typedef struct {
     bool known[ET_PLAN_EXTREMES];
     et_cost cost[ET_PLAN_EXTREMES][ET_SAMPLES];
     int plans;    /* evaluated */
-    bool cut_off; /* not all of them that there are */
+    bool cut_off; /* there are more */
 } et_found_fusion;
 
-/* Ordering tasks whose readers are in one loop, or in none. */
+/* Dependencies of tasks whose readers are in one loop, or in none. */
 typedef struct {
     int needs;       /* pairs of grids, one before the other */
     int kept;        /* of them, those that do not follow from others */
-    double counters; /* per iteration, had each tile one of its own for each need */
+    double counters; /* per iteration, with one for each tile and need */
 } et_found_events;
 
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
 enum { ET_FOUND_WAYS = 6, ET_FOUND_UNITS = 64 };
 typedef struct {
     bool known;
-    const char *how, *taken; /* what was asked for, and the way that won */
+    const char *how, *taken; /* the option, and the way that was taken */
     et_found_way way[ET_FOUND_WAYS];
     bool bounded; /* of the integer program: */
     double objective, bound;
@@ -50,11 +50,10 @@ typedef struct {
     double played[ET_MAX_MODELS];                 /* when it is done, beside the others */
 } et_found_place;
 
-/* A model as it is, and with the products cut that were chosen, or would have been the best ones.
- */
+/* A model unsliced, and with the products cut that were chosen, or were the best not chosen. */
 typedef struct {
     bool known, taken;
-    int count, dies;         /* slices; what it was compared on */
+    int count, dies;         /* slices, and dies of the comparison */
     const char *cuts;        /* names of the products */
     double us[2];            /* predicted: as it is, in slices */
     double device_events[2]; /* in a launch */
@@ -75,9 +74,9 @@ typedef struct et_findings {
     et_finding *first;
 } et_findings;
 
-/* Where a run of the passes notes its findings about G; NULL: they are not wanted. */
+/* The findings about G of a run of the passes, to write to; NULL: none are kept. */
 et_finding *et_finding_note(const et_pass_options *, et_graph *g);
-/* What was found out about G, or NULL. */
+/* The findings about G, or NULL. */
 const et_finding *et_finding_of(const et_findings *, const et_graph *g);
 
 #endif

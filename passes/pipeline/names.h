@@ -1,5 +1,5 @@
-/* names.h - what tensors and tasks are called, wherever they are shown: made from the names in the
- * source. passes/README.md has the rules. */
+/* names.h - names of tensors and tasks, made from the names in the source. passes/README.md has the
+ * rules. */
 #ifndef ET_SOURCE_NAMES_H
 #define ET_SOURCE_NAMES_H
 

@@ -8,7 +8,7 @@
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
 
-/* What decides which CUs each task gets. */
+/* How the CUs of each task are chosen. */
 typedef enum {
     ET_PLACEMENT_ILP,    /* an integer program */
     ET_PLACEMENT_GREEDY, /* one task after the other */
@@ -31,8 +31,8 @@ typedef struct {
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
-    bool unverified;           /* leave out the verifier */
-    bool quick;                /* fusion by rule: for predicting costs many times over */
+    bool unverified;           /* skip the verifier */
+    bool quick;                /* fusion by rule: to predict costs many times */
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */
     et_placement placement;

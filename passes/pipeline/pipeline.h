@@ -1,4 +1,4 @@
-/* pipeline.h - what the passes hand on. A pass is a row of pipeline.def and a function here. */
+/* pipeline.h - the state that passes share. A pass is a row of pipeline.def and a function here. */
 #ifndef ET_PIPELINE_H
 #define ET_PIPELINE_H
 
@@ -10,9 +10,9 @@ typedef struct et_pipeline {
     et_graph *g;
     const et_pass_options *opt;
     et_program *p; /* from fuse on */
-    bool inferred; /* its waits were made here, and not read */
-    /* What could not be shown of the program that was made first: it is made again so that it is
-     * simpler to show, in the first way and then in the second, too. */
+    bool inferred; /* its waits were inferred here, not read from a text */
+    /* Set where the verifier could not prove the program: it is made again in a form that is
+     * simpler to prove, by the first of these, then by both. */
     enum { ET_AS_IS, ET_CLAMPED, ET_RESHAPES_APART } simpler;
     bool again;    /* set by verify: it failed without messages, and there is a simpler way */
     bool reshapes; /* set by fuse: the graph has some, whose indices multiply and divide by sizes */
@@ -23,13 +23,13 @@ static inline bool et_is_static(const et_pass_options *o) {
     return et_schedule_of(o->schedule)->fixed;
 }
 
-/* May weights come ahead of tasks through a ring? */
+/* May there be a weight stream? */
 static inline bool et_may_stream(const et_pass_options *o) {
     return o->machine->stream_kb && et_is_static(o) &&
            !et_is_without(o->without, ET_FEATURE_STREAM);
 }
 
-/* Those of products of many rows, too (passes/cost/stream_many.h)? */
+/* Also for products of many rows (passes/cost/stream_many.h)? */
 static inline bool et_may_have_slots(const et_pass_options *o) {
     return et_may_stream(o) && !o->packed && !et_is_without(o->without, ET_FEATURE_STREAM_MANY);
 }
@@ -44,7 +44,8 @@ typedef bool (*et_pass_fn)(et_pipeline *);
 #include "passes/pipeline/pipeline.def"
 #undef X
 enum { ET_TAGGED_ALIGN = 256 }; /* of tagged temporaries in the workspace, in bytes */
-/* Of variants, which share a workspace: what is tagged in one lies apart from all of the others. */
+/* Lays tagged temporaries of variants, which share a workspace, where no other variant has
+ * anything. */
 void et_place_tagged(et_program *whole);
 
 #endif

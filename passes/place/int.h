@@ -1,5 +1,5 @@
-/* int.h - the program of assign.h made from a program of tasks: place.c, which chooses with
- * it, problem.c, which makes it, and ways.c, which lists what is worth a look. */
+/* int.h - placement as a problem of assign.h: problem.c makes it, ways.c lists candidates, place.c
+ * chooses. */
 #ifndef ET_PLACE_INT_H
 #define ET_PLACE_INT_H
 
@@ -23,11 +23,12 @@ struct place {
     const et_profile *profile;
     et_placement how;
     int64_t sample[ET_SAMPLES][ET_MAX_SYMS];
-    const int64_t *syms; /* it is decided at: one of these */
+    const int64_t *syms; /* values of symbols that it is decided at: one of these */
     int nmodels;
     int nunits, nranges;
     struct range *range;
-    /* By model and number of dies: a launch's time in slices to that without; NULL: no slices. */
+    /* By model and number of dies: a launch's time in slices over its time without; NULL: no
+     * slices. */
     const double *const *in_slices;
     et_assign_problem problem;
     et_assign_model model[ET_MAX_MODELS];
@@ -35,13 +36,13 @@ struct place {
 };
 
 /* ---- problem.c ---- */
-/* With the candidate ranges not set yet. */
+/* Without candidate ranges. */
 void place_init(struct place *, et_program *, const et_pass_options *);
 /* The problem with candidate ranges of its own, or with those that are set. False where some model
  * has no grids. */
 bool place_candidates(struct place *);
 bool place_build(struct place *);
-int place_dies(const struct place *, struct range); /* that it has CUs of */
+int place_dies(const struct place *, struct range); /* on which it has CUs */
 
 /* ---- ways.c ---- */
 struct place_ways {
@@ -52,8 +53,8 @@ struct place_ways {
     et_assignment program; /* if so, what the integer program says */
 };
 void place_find_ways(const struct place *, struct place_ways *out);
-/* When the last model is done, times weighted, if workgroups visit model after model and every
- * group takes what the problem says. */
+/* The weighted time at which the last model is done, if workgroups run model after model and groups
+ * take the times of the problem. */
 double place_in_turn(const struct place *, int *const *range);
 void place_tell_program(const struct place_ways *, FILE *);
 

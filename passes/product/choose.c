@@ -16,7 +16,7 @@ static int ring_units(const et_mainloop *c, int wide, int bytes) {
 static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
     int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
     return c->k > 0 && c->k % chunk == 0 && bits % piece == 0 && bits > 0 &&
-           et_stream_turns(g, bits / piece) &&
+           et_stream_rounds(g, bits / piece) &&
            c->s->tn % et_stream_rows_at_once(g, bits / piece) == 0;
 }
 

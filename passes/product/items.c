@@ -76,7 +76,7 @@ void et_map_choose(const et_product_cx *g, const et_step *s, const et_step *stre
     if (et_map_may_copy(g, s)) {
         out->early = ET_MAP_EARLY_COPY;
         out->vector = ET_ITEM_BYTES / et_dtype_bytes(g->f->locals[s->to.id].dtype);
-    } else if (suits_loads(g, s, streamed, et_map_early_turns(g, &l, out->vector))) {
+    } else if (suits_loads(g, s, streamed, et_map_early_rounds(g, &l, out->vector))) {
         out->early = ET_MAP_EARLY_LOADS;
     } else {
         out->unroll = unroll_of(g, &l, out->vector, SOME);

@@ -11,13 +11,13 @@
 bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,
                        et_product_plan out[ET_PLANS], et_mainloop *c);
 
-/* What a plan says beside, of the mainloop that it makes: boxes, and partial sums; what the first
- * product of a tile of GRID asks for before the waits, of the most that it may. */
+/* Adds to a plan what follows its mainloop: boxes and partial sums; and what the first product of a
+ * tile of GRID loads or copies before the waits. */
 void et_product_finish(const et_product_cx *, const et_mainloop *, et_product_plan *);
 void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop *,
                       et_product_plan *);
 
-/* What is asked into the L2 by a plan without packed weights, behind what comes early by it. */
+/* Adds what a plan without packed weights prefetches into the L2, behind what it has early. */
 void et_product_prefetch(const et_product_cx *, const et_step *, et_product_plan *);
 /* The plan of an ATTEND step to OUT; false where it cannot be done on the target. */
 bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
@@ -27,7 +27,7 @@ void et_map_choose(const et_product_cx *, const et_step *, const et_step *stream
                    et_map_plan *out);
 void et_reduce_choose(const et_product_cx *, const et_step *, et_reduce_plan *out);
 
-/* What the plans of a program depend on beside it. */
+/* What plans depend on beside the program. */
 typedef struct {
     const et_target *target;
     et_features without;

@@ -1,6 +1,6 @@
 /* Integer expressions of a grid as one list of operations, operands first, for evaluating them once
- * per task. What cannot be known (a tensor nobody gave, floating point) is UNKNOWN, and so is what
- * depends on it. */
+ * per task. What cannot be known (a tensor without given contents, floating point) is UNKNOWN, and
+ * so is what depends on it. */
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
 #include "passes/simulate/int.h"

@@ -1,6 +1,6 @@
-/* int.h - what the files of the simulator share. simulate.c is the clock and the
- * workgroups, plan.c what there is to run, wait.c counters, queue.c
- * dynamic tasks, cost.c what tiles move and compute, expr.c expressions. */
+/* int.h - what the files of the simulator share: simulate.c has the clock and the workgroups,
+ * plan.c the tasks, wait.c counters, queue.c dynamic tasks, cost.c bytes and time of tiles, expr.c
+ * expressions. */
 #ifndef ET_SIMULATE_INT_H
 #define ET_SIMULATE_INT_H
 
@@ -112,7 +112,7 @@ struct sim_region {
 };
 
 struct sim_counter {
-    int64_t need; /* -1: not told yet */
+    int64_t need; /* -1: not known yet */
     int32_t event;
     /* Cells whose waits name it, of grids queued when it is complete, and when all it counts has
      * begun. */
@@ -135,7 +135,7 @@ struct sim_event {
     int64_t watched, early_watched;
 };
 
-/* How far a task or cell has looked at its counters. */
+/* The counter that a task or cell looks at next. */
 struct sim_scan {
     int wait;
     int64_t tuple, place; /* values of the wait's variables as one number; counter in its box */
@@ -144,13 +144,13 @@ struct sim_scan {
 /* ---- simulate.c */
 
 enum sim_state {
-    SIM_NEXT,    /* looks for what to do next */
+    SIM_NEXT,    /* looks for its next task */
     SIM_CLAIMED, /* has a task, from the queue or because it is the next in order */
     SIM_WAITING,
     SIM_BODY, /* may begin */
     SIM_LOADING,
     SIM_DONE, /* with the body */
-    SIM_LEFT, /* with telling the others */
+    SIM_LEFT, /* with its notifications */
     SIM_PARKED,
     SIM_OVER,
 };
@@ -169,7 +169,7 @@ struct sim_workgroup {
     int64_t polled; /* counters of the wait so far */
     bool any, held; /* a wait applied; it had to wait */
     bool looking;   /* at counters of waits that are looked at together */
-    bool started;   /* it has told that it began */
+    bool started;   /* early grids know that it began */
     double look;
     int32_t next; /* of a list of waiters */
     int stream;   /* of its kernel, or the one before */
@@ -267,7 +267,7 @@ void sim_at(struct sim *, double t, enum sim_kind, int arg, int arg2);
 void sim_waits(struct sim *, int wg);
 /* WG goes on at T in STATE. */
 void sim_go(struct sim *, int wg, enum sim_state, double t);
-/* WG has come to its task, w->instance and w->now.tile. */
+/* WG begins its task, w->instance and w->now.tile. */
 void sim_reach(struct sim *, int wg);
 
 /* ---- stream.c */
@@ -307,7 +307,7 @@ const struct sim_tile_cost *sim_cost(struct sim *, int instance, int64_t tile);
 int sim_scan_word(struct sim *, struct sim_grid *, const struct sim_box *, struct sim_scan *);
 /* The task's arrivals, beginning now; returns when its workgroup is through with them. */
 double sim_notify(struct sim *, int wg);
-/* Tell that the task of WG has been claimed, for early pushes; returns the time it costs. */
+/* Notify, for early pushes, that the task of WG has been claimed; returns the time it costs. */
 double sim_started(struct sim *, int wg);
 void sim_completed(struct sim *, int word, int wg);
 

@@ -38,20 +38,20 @@ typedef struct {
      * has been claimed, not when it is done, and wait in place; but for those whose waits a tensor
      * decides. */
     bool early_push;
-    /* What if a wave pushed all cells together that an arrival made ready, whatever their waits
-     * look like? Codegen does where it can tell in the lanes that they are (et_cells_together). */
+    /* Assume that a wave pushes all cells together that an arrival made ready, whatever their
+     * waits. Codegen does so where lanes can test them (et_cells_together). */
     bool wide_push;
     /* CUs differ in speed: each is slower than the machine by a share of its own, 0 .. spread,
      * drawn with the seed. */
     double spread;
-    /* Bodies last longer than the machine says by a time of their own, 0 .. straggle_us. */
+    /* Each body takes longer than predicted by a random time in 0 .. straggle_us. */
     double straggle_us;
     uint64_t seed;
     /* The element at INDEX of tensor TENSOR, an integer one that bounds or conditions read, in an
      * iteration of the loops around the reader. False: not known. NULL: none is. */
     bool (*value)(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
-    /* Of several models, those that the launch leaves out, by model; NULL: none. What is theirs is
-     * lent to the others as libetrt does it, or stays idle (keep_parts). */
+    /* By model: the launch leaves it out; NULL: none. Its CUs are lent to the others as libetrt
+     * does, or stay idle (keep_parts). */
     const bool *left_out;
     bool keep_parts;
     /* The share of all workgroups that has the tiles of GRID in an iteration of the loops around
@@ -92,12 +92,12 @@ double et_sim_choose(et_program *, const et_sim_options *, bool *out_dynamic, ch
 
 typedef struct et_sim_values et_sim_values;
 
-/* What the reference interpreter says of the integer tensors that waits, notifies and sizes of
- * tiles read, in a program that this compilation made: runs only the nodes of the graph that these
- * depend on. GIVEN is indexed by value id as in et_graph_interp: inputs and whatever else is known
- * beforehand (a value given is not computed), NULL for the rest; it must outlive the result. States
- * that are given are updated in place. What depends on something missing is not known. NULL with a
- * message when the interpreter fails. */
+/* Integer tensors that waits, notifies and sizes of tiles read, by the reference interpreter, for a
+ * program that this compilation made. Runs only the nodes of the graph that these depend on. GIVEN
+ * is indexed by value id as in et_graph_interp: inputs and whatever else is known beforehand (a
+ * value given is not computed), NULL for the rest; it must outlive the result. States that are
+ * given are updated in place. What depends on something missing is not known. NULL with a message
+ * when the interpreter fails. */
 struct et_tensor_data;
 et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
                                     struct et_tensor_data *const *given, char err[ET_SIM_ERR]);
@@ -106,9 +106,9 @@ typedef struct {
     const char *name;
     int32_t is;
 } et_sim_known;
-/* The same of what a launch might find: integer inputs count up, unless KNOWN (or NULL) says what
- * they are, and what integers are made of (a router's scores) is random, the same each time. Not
- * for longer than the arena. */
+/* The same with invented inputs: integers count up, unless KNOWN (or NULL) has them, and values
+ * that integers are computed of (a router's scores) are random, the same each time. Lives in the
+ * arena. */
 et_sim_values *et_sim_values_guess(et_arena *, et_program *p, const int64_t *syms,
                                    const et_sim_known *known, char err[ET_SIM_ERR]);
 void et_sim_values_destroy(et_sim_values *);

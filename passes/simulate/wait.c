@@ -1,4 +1,6 @@
-/* Counters: which ones a task waits for, what an arrival does, who goes on when one is complete. */
+/* Counters: which ones a task waits for, what an arrival does, which tasks go on when one is
+ * complete.
+ */
 #include "passes/simulate/int.h"
 
 /* Set the variables of a wait or notify to value number TUPLE; false past the last. The sheet is

@@ -1,4 +1,4 @@
-/* int.h - what slice.c, which chooses, and rewrite.c, which does it, share. */
+/* int.h - what slice.c (which chooses) and rewrite.c (which cuts) share. */
 #ifndef ET_SLICE_INT_H
 #define ET_SLICE_INT_H
 

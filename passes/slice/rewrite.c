@@ -3,7 +3,7 @@
  * A tensor that holds partial sums has one more dimension in front, the slice. Its reader
  * adds them up. A product would do so once in each of its tiles; for it the sums are made
  * beforehand: on every die a copy for the products of its slice, which only those wait for; one for
- * everybody where products are not sliced. */
+ * all where products are not sliced. */
 #include "ir/program/step.h"
 #include "passes/slice/int.h"
 #include <string.h>

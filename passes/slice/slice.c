@@ -3,9 +3,10 @@
  * again. Then only the sums of partial products are read across dies. Or the product stays whole
  * and reads across dies itself.
  *
- * The partial products of slice s are element [s, ...] of their tensor, and who reads the tensor
- * adds them up, always in the same order. What else is added to a product (a residual) is part of
- * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
+ * The partial products of slice s are element [s, ...] of their tensor, and groups that read the
+ * tensor add them up, always in the same order. What else is added to a product (a residual) is
+ * part of slice 0, so that no tensor ever holds the sum: that would be one more event for the
+ * device. */
 #include "passes/slice/slice.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/slice/int.h"

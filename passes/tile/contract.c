@@ -349,7 +349,7 @@ static bool build_in(et_contract_tiler *c, const et_tile_cut *cut, int rows, boo
 }
 
 /* Waves that have no columns of their own share in sums, each with a copy. Where these do not fit,
- * columns that nobody needs are added, so that every wave has some. */
+ * columns without results are added, so that every wave has some. */
 static bool build(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring) {
     const et_machine *m = c->t.opt->machine;
     if (!build_in(c, cut, rows, ring, 16)) return false;
@@ -481,8 +481,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     for (int i = 0; i < cuts->n; i++) {
         int built = 0; /* rows of this cut's tiles that were built last, in the way of c->ring */
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
-            /* Weights that go to registers are read by every 16 rows: who would only fill the time
-             * that others take would take it from them. */
+            /* Weights that go to registers are read once for every 16 rows. Between tasks that
+             * are bound by memory, more reads than needed only take bandwidth from these. */
             bool narrow = cuts->v[i].odd && et_may_stream(c->t.opt) && many <= ET_TILE_FEW;
             if (narrow ? way[r].ring
                        : (cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring)

@@ -89,7 +89,7 @@ static void list_grids(struct join *j, int *next) {
     }
 }
 
-/* Who reads what, before any task becomes part of another. */
+/* Which tasks read which tensors, before any becomes part of another. */
 static void list_readers(struct join *j) {
     int n = j->ntensors = j->p->ntensors;
     int *next = et_alloc(j->mem, (size_t)(n + 1) * sizeof *next);
@@ -229,7 +229,7 @@ static et_expr keep(struct join *j, struct member *k, const et_step *s, et_place
                    to->rank, to->index);
 }
 
-/* Is what the step S leaves a local buffer as it is, so that who reads it may read that? */
+/* Does step S store a copy of a local buffer, so that readers may read that buffer instead? */
 static bool is_kept(struct join *j, struct member *k, const et_step *s) {
     et_node_x n = *et_x(j->x, s->value);
     int64_t extent;
@@ -373,7 +373,7 @@ static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole
     return true;
 }
 
-/* Which members are needed: where rows are the only ones there are, nobody asks which they are. The
+/* Which members are needed: where there is one tile of rows, its coordinate is not needed. The
  * last where none is. Returns the last that is. */
 static const struct member *find_needed(struct join *j) {
     const struct member *last = NULL;

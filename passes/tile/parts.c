@@ -104,7 +104,7 @@ static void choose(const et_tiler *t, et_group *gr) {
         }
 }
 
-/* ---- who reads it ---- */
+/* ---- its readers ---- */
 
 struct joining {
     int tensor, parts;

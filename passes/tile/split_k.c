@@ -1,5 +1,5 @@
 /* Products whose k is cut into parts, each of which leaves its sums at an element of one more
- * dimension of the tensor, the first. Who reads the tensor adds the parts up. */
+ * dimension of the tensor, the first. Groups that read the tensor add the parts up. */
 #include "passes/tile/split_k.h"
 #include <string.h>
 

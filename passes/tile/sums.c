@@ -32,8 +32,9 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 
 /* ---- what may be cut ---- */
 
-/* Does the group leave the tensor alone, or read and write it such that it could be in parts? Who
- * writes it says which part the rest is in; a right operand is read as it lies in memory. */
+/* Does the group leave the tensor alone, or read and write it such that it could be in parts? The
+ * group that writes it says which part the rest is in; a right operand is read as it lies in
+ * memory. */
 static bool bears_parts(et_program *p, et_group *gr, int tensor) {
     const et_exprs *x = p->g->exprs;
     et_expr *e[ET_GROUP_EXPRS];
@@ -52,7 +53,7 @@ static bool is_asked_for(const et_group *gr) {
     return gr->range.to || gr->hint != ET_HINT_NONE;
 }
 
-/* So many rows are few: what reads the sums has them all in a tile, and who multiplies them, too.
+/* So many rows are few: what reads the sums has them all in a tile, and so has the product.
  */
 static int64_t few_rows(const et_pass_options *opt) {
     return et_may_stream(opt) ? 8 : 16;

@@ -96,7 +96,7 @@ static val minus(cg *g, val x, val y) {
     return LLVMBuildFSub(g->b, x, y, "");
 }
 
-/* A value that the mask hides may be anything, and 0 times infinity is no number. */
+/* A masked value may be anything, and 0 times infinity is NaN. */
 static val value_at(cg *g, const cg_attend *a, const struct position *at, val valid, int j) {
     return a->loop.s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
 }
@@ -160,7 +160,7 @@ static void load_block(cg *g, const cg_attend *a, val at0, struct position *at) 
     }
 }
 
-/* ---- keys and values that wait in registers as they lie in memory ---- */
+/* ---- keys and values prefetched to registers, as in memory ---- */
 
 val cg_attend_words(cg *g, const cg_attend *a, et_expr e, int each, val slice, int n, int d) {
     const et_step *s = a->loop.s;
@@ -187,7 +187,7 @@ static int block_words(const cg_attend *a) {
 }
 
 /* Loads keys and values of the block at AT0; past its end those of the last position again. */
-static void load_ahead(cg *g, const cg_attend *a, val at0, val *words) {
+static void load_early(cg *g, const cg_attend *a, val at0, val *words) {
     const et_step *s = a->loop.s;
     val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < a->block.positions; i++) {
@@ -227,7 +227,7 @@ static void block_of(cg *g, const cg_attend *a, val at0, const val *words, struc
 static void load_if_any(cg *g, const cg_attend *a, val at0, val *words) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
-    load_ahead(g, a, at0, words);
+    load_early(g, a, at0, words);
     cg_if_end(g, &more);
     for (int i = 0; i < block_words(a); i++) {
         val phi = LLVMBuildPhi(g->b, LLVMTypeOf(words[i]), "");

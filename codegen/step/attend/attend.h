@@ -1,5 +1,4 @@
-/* attend.h - attention of one row of queries: what the ways through its positions share. How it is
- * done is its plan's (ir/product/attend.h). */
+/* attend.h - attention: what the kinds of plans (ir/product/attend.h) share. */
 #ifndef ET_CODEGEN_ATTEND_H
 #define ET_CODEGEN_ATTEND_H
 
@@ -7,8 +6,8 @@
 #include "ir/product/attend.h"
 
 void cg_step_attend(cg *, const et_step *);
-/* By the plans of the function's ATTEND steps, before the tile's waits: load what decides where
- * they read, for as long as the tile lasts; prefetch keys and values. */
+/* Before the tile's waits, as the plans of ATTEND steps say: load the integers that decide where
+ * they read, for all of the tile; prefetch keys and values. */
 void cg_attend_early(cg *, const et_func *);
 void cg_attend_prefetch(cg *, const et_step *);
 /* Why a step cannot be emitted, or NULL. */
@@ -16,8 +15,8 @@ const char *cg_attend_problem(cg *, const et_step *);
 
 typedef struct {
     et_attend_loop loop;
-    et_attend_block block; /* of the heads that are done now */
-    int heads, head0;      /* these: how many, and the first */
+    et_attend_block block; /* of the heads being computed: */
+    int heads, head0;      /* how many, and the first */
     val slice;             /* of d: 0 .. lanes - 1 */
     val owns;              /* this lane's d exist; NULL = always */
     val clamped;           /* slice, at most the last that exists */
@@ -31,10 +30,10 @@ static inline double cg_attend_least(void) {
     return -1e38;
 }
 
-/* ET_ATTEND_EACH elements of E, which are loaded as a whole where EACH are: those that begin D
- * elements after element ET_ATTEND_EACH * SLICE, where SLICE is less than N. */
+/* ET_ATTEND_EACH elements of E from element ET_ATTEND_EACH * SLICE + D on, by one load where E
+ * allows it; SLICE < N. */
 val cg_attend_words(cg *, const cg_attend *, et_expr e, int each, val slice, int n, int d);
-/* Where in scratch element D of the state of HEAD is that WAVE stores: its sums of values, then the
+/* The place in scratch of element D of the state of HEAD that WAVE stores: sums of values, then the
  * maximum and the sum of weights. */
 val cg_attend_state(cg *, const cg_attend *, val wave, val head, val d);
 

@@ -4,7 +4,7 @@
 
 enum { PIECE = 2 * ET_ATTEND_EACH, MAX_SUMS = ET_ATTEND_BLOCK / 16 };
 
-/* The score of a hidden position: its weight is zero even where no other was seen (CG_ROWS_LEAST).
+/* The score of a masked position: its weight is zero even where no other was seen (CG_ROWS_LEAST).
  */
 static const double hidden = -1e38;
 
@@ -179,7 +179,7 @@ static void score(cg *g, const cg_rows *r, val p0, val *of) {
     }
 }
 
-/* Hides those of N sums' scores, from P0 on, whose position is not one of the row's. */
+/* Masks the scores of N sums, from P0 on, whose position is not one of the row's. */
 static void hide(cg *g, const cg_rows *r, val p0, int n, val s[][16]) {
     val shown[MAX_SUMS][16];
     val in = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p0, r->all_from),

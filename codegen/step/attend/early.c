@@ -1,6 +1,6 @@
-/* What attention asks for before its tile waits, as its plan says (et_attend_early_as). After the
- * waits' acquire fence the L1 is empty, and every load that decides an address would wait for a
- * trip to memory before the first key is asked for. */
+/* Loads and prefetches of attention before its tile's waits, as its plan says (et_attend_early_as).
+ * Behind the waits' acquire fence the L1 is empty, and each load that an address depends on would
+ * add a trip to memory before the first key. */
 #include "codegen/step/attend/attend.h"
 #include "codegen/step/attend/rows.h"
 #include "ir/base/diag.h"
@@ -48,7 +48,7 @@ static void prefetch_position(cg *g, const et_step *s, et_expr e) {
 void cg_attend_prefetch(cg *g, const et_step *s) {
     const et_expr *part = s->part;
     if (s->attend.early != ET_ATTEND_EARLY_PREFETCH) return;
-    /* Not by the first wave, which would not poll before it knows how many there are. */
+    /* Not by the first wave, which would poll only after it has loaded the extents. */
     int mark = cg_scope(g), asked = g->p->workgroup - g->t->wave;
     cg_if others;
     if (asked) cg_if_begin(g, &others, cg_icmp(g, LLVMIntNE, g->wave, cg_i32(g, 0)));

@@ -310,8 +310,8 @@ static void one_run(cg *g, cg_rows *r) {
 
 /* ---- the first run, known before the tile's waits ----
  *
- * Where its rows begin and end, and which positions they have, is decided by what nobody writes:
- * two trips to memory and to other lanes before the first key can be asked for. */
+ * Where its rows begin and end, and which positions they have, is decided by tensors that no task
+ * writes: two trips to memory and to other lanes before the first key can be asked for. */
 
 enum { RUN_VALUES = 5 + 2 * ET_ATTEND_LANE_ROWS };
 

@@ -24,7 +24,7 @@ typedef struct cg_rows {
     val first, end;       /* of the positions of all its rows, and the one after the last */
 } cg_rows;
 
-#define CG_ROWS_LEAST (-1e37) /* the largest score of a row where none has been seen */
+#define CG_ROWS_LEAST (-1e37) /* the largest score of a row without any yet */
 
 void cg_attend_rows(cg *, const et_attend_loop *);
 /* The first run, before the tile's waits. */
@@ -32,13 +32,13 @@ void cg_attend_rows_early(cg *, const et_attend_loop *);
 
 /* ---- warpgroup.c ---- */
 void cg_attend_warpgroup_queries(cg *, cg_rows *);
-/* The block from position P0 on, if there is one, into a stage; and what was asked for is there. */
+/* Copy the block from position P0 on, if there is one, into a stage; wait for such copies. */
 void cg_attend_warpgroup_copy(cg *, const cg_rows *, val p0, val stage);
 void cg_attend_warpgroup_copied(cg *);
 /* Products with keys: sums of so many sixteens of positions from FIRST of the block at P0 on. */
 void cg_attend_warpgroup_scores(cg *, const cg_rows *, val stage, val p0, val first, int sixteens,
                                 val s[][16]);
-/* Those with values, which begin; and all that did is over. SUM: of sixteens of elements. */
+/* Issue products with values; wait for all that were issued. SUM: of sixteens of elements. */
 void cg_attend_warpgroup_values(cg *, const cg_rows *, val stage, val first, int sixteens,
                                 val p[][16], val *sum);
 void cg_attend_warpgroup_over(cg *, const cg_rows *, val *sum);

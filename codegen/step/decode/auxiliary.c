@@ -1,7 +1,6 @@
-/* What several k of codes share, as the scales of groups, brought through the weight stream with
- * the codes: who multiplies would wait for it, a chunk ahead at most, behind all that the stream
- * has in flight. In a stage it follows the codes, product by product, row by row, in the order of
- * memory. */
+/* What several k of quantised values share, as the scales of groups, comes through the weight
+ * stream with the values. Loads of consumers would queue behind all that the stream has in flight.
+ * In a stage it follows the values, product by product, row by row, in the order of memory. */
 #include "codegen/step/decode/decode.h"
 
 enum { PIECE = ET_RING_PIECE };
@@ -10,10 +9,9 @@ static int dtype_bits(cg *g, et_expr load) {
     return et_dtype_bits(g->p->tensors[et_x(g->x, load)->i].shape.dtype);
 }
 
-/* ---- taken ---- */
+/* ---- by consumers ---- */
 
-/* What is left of E, an offset in bytes, modulo PIECE: parts that are multiples of it are left out.
- */
+/* E, an offset in bytes, modulo PIECE: without terms that are multiples of PIECE. */
 static et_expr residue(et_exprs *x, et_expr e) {
     et_node_x n = *et_x(x, e);
     if (et_divides(x, PIECE, e)) return et_int(x, 0);
@@ -21,7 +19,7 @@ static et_expr residue(et_exprs *x, et_expr e) {
     return et_add(x, residue(x, n.ops[0]), residue(x, n.ops[1]));
 }
 
-/* How far behind the first of its pieces row number ROW of the chunk begins. */
+/* Bytes from the begin of its first piece to row number ROW of the chunk. */
 static val behind(cg *g, const et_contract *c, const et_auxiliary *side, val chunk, int row) {
     et_node_x x = *et_x(g->x, side->load);
     int mark = cg_scope(g), bytes = dtype_bits(g, side->load) / 8;
@@ -34,8 +32,8 @@ static val behind(cg *g, const et_contract *c, const et_auxiliary *side, val chu
     return LLVMBuildAnd(g->b, at, cg_i32(g, PIECE - 1), "");
 }
 
-/* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
- * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
+/* Of four bits, the byte that holds it; the half follows from the offset in memory, as in loads
+ * from there (cg_loaded_one). A chunk begins with a whole byte. */
 val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, val chunk, val stage,
                        int row, val k) {
     et_node_x x = *et_x(g->x, side->load);
@@ -51,9 +49,9 @@ val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, va
     return cg_contract_single(g, v);
 }
 
-/* ---- brought ---- */
+/* ---- by the producer ---- */
 
-/* Which of a side's copies of a chunk is the lane's, of those that begin at number FIRST. */
+/* The lane's copy of a chunk, of those from number FIRST on. */
 static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int first) {
     int items = c->p.s->tn * (side->pitch / side->piece);
     val lane = g->lane;
@@ -73,7 +71,7 @@ static val source(cg *g, const et_contract *c, const et_auxiliary *side, val ite
     return cg_gep(g, at, LLVMBuildZExt(g->b, ahead, g->i64, ""));
 }
 
-/* F for each copy of a chunk that a lane makes, with where it comes from. */
+/* Calls F for each copy of a chunk that a lane makes, with its source. */
 static void each(cg *g, const et_contract *c,
                  void (*f)(cg *, const et_contract *, const et_auxiliary *, int, void *, val *),
                  void *ctx, val *from) {

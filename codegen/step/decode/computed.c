@@ -1,6 +1,6 @@
-/* A b that is computed: quantised weights and what they are multiplied by, in any expression of
- * tensors. What is loaded for a lane's k of a row goes to registers as it lies in memory, a chunk
- * ahead like a b that is loaded as it is, and becomes fragments when the chunk's turn has come.
+/* A b that is computed: quantised values and scales, in any expression of tensors. Its loads for a
+ * lane's k of a row go to registers unchanged, a chunk ahead, and become fragments when the chunk
+ * is multiplied.
  *
  * A lane's k of a fragment follow each other. A load that is contiguous over them is one of whole
  * words, and one that is the same for all of them, as scales of groups are, one element; an
@@ -29,7 +29,7 @@ static val load_one(cg *g, const et_raw *r) {
     et_dtype t = g->p->tensors[x.i].shape.dtype;
     int bits = et_dtype_bits(t) * r->n;
     LLVMTypeRef type = r->n == 1 ? (bits < 8 ? g->i8 : cg_storage(g, t)) : cg_words(g, bits);
-    /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
+    /* Not `invariant`: LLVM would sink it below the wait. */
     val v = LLVMBuildLoad2(g->b, type, cg_address(g, x.i2, x.i, offset_of(g, r->node)), "");
     LLVMSetAlignment(v, (unsigned)(r->n > 1 ? r->align : bits < 8 ? 1 : bits / 8));
     return r->n > 1 ? v : cg_contract_single(g, v);
@@ -48,7 +48,7 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
     return r->ring || r->side ? ET_FROM_RING : ET_FROM_MEMORY;
 }
 
-/* What comes through the weight stream of a row of product I, from STAGE. */
+/* The streamed part of a row of product I, from STAGE. */
 static void take_row(cg *g, const et_contract *c, val chunk, val stage, int i, int row, val *out) {
     const et_computed *d = c->p.computed;
     val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
@@ -89,7 +89,7 @@ void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, v
     cg_ring_consumer_release(g, &r);
 }
 
-/* The elements that V brought are what their loads give. */
+/* Makes the elements in V the values of their loads. */
 static void remember(cg *g, const et_contract *c, const et_raw *r, val v) {
     et_node_x x = *et_x(g->x, r->node);
     val out[16];
@@ -159,7 +159,7 @@ void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, 
         }
 }
 
-/* Which of RAW is what unit U has of the codes. */
+/* The number in RAW of unit U's quantised values. */
 int cg_contract_raw_of(const et_raw *raw, int u, et_expr codes) {
     int k = 0;
     while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, codes))

@@ -1,5 +1,4 @@
-/* decode.h - weights that are computed in registers of what is loaded: quantised values, above all.
- */
+/* decode.h - weights that are computed in registers: quantised values, above all. */
 #ifndef ET_CODEGEN_DECODE_H
 #define ET_CODEGEN_DECODE_H
 
@@ -7,10 +6,10 @@
 
 /* One way of decoding: a row of the table in computed.c. All but `unit` may be NULL. */
 struct et_decoding {
-    /* The fragment of unit U of product I: V[k] is what RAW[k] brought. */
+    /* The fragment of unit U of product I: V[k] is the result of load RAW[k]. */
     val (*unit)(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
-    bool elements;                      /* unit goes by elements, else by whole words; */
-    bool singles;                       /* it emits what a lane's k's share */
+    bool elements;                      /* V are elements, else whole words */
+    bool singles;                       /* it also emits values that all k's of a lane share */
     void (*begin)(cg *, et_contract *); /* before the first chunk */
     /* Several pieces of rows take turns with CHUNK: what their sums are multiplied by from now on.
      */
@@ -24,20 +23,20 @@ struct et_decoding {
 
 /* ---- computed.c ---- */
 const struct et_decoding *cg_decoding_of(const et_mainloop *); /* NULL: b is as it lies in memory */
-/* What is loaded for a chunk. */
+/* The loads of a chunk. */
 void cg_contract_raws(cg *, const et_contract *, val chunk, et_source, val *out);
-et_source cg_contract_raw_source(const et_contract *, int i); /* of number I of these */
-/* V, of one load of a single element: a byte as the low end of an i32, since an i8 that goes from
- * chunk to chunk would be masked anew by each use. */
+et_source cg_contract_raw_source(const et_contract *, int i); /* of load number I */
+/* V, the result of a load of a single element; a byte as the low end of an i32, since LLVM would
+ * mask a loop-carried i8 at each use. */
 val cg_contract_single(cg *, val v);
 /* The fragments of units FROM to TO - 1. */
 void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, int from, int to,
                         val *out);
-/* E, made of what is the same for a lane's k's, for each of the lane's rows of product I; RAW is
- * what was loaded for the chunk, or NULL: E has no k. */
+/* E, the same for all k's of a lane, for each of the lane's rows of product I; RAW: the loads of
+ * the chunk, or NULL where E has no k. */
 void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, int i, et_expr e,
                          val *out);
-/* Which of RAW is what unit U has of VALUES, a load. */
+/* The number in RAW of the load VALUES of unit U. */
 int cg_contract_raw_of(const et_raw *raw, int u, et_expr values);
 
 /* ---- pairs.c: computed in vectors of two bf16 ---- */
@@ -59,7 +58,7 @@ val cg_contract_row_factor(cg *, const et_contract *, val most);
 val cg_contract_to_f16(cg *, const et_contract *, int n, val words, val by);
 val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
 /* All chunks of the row at once, where there always is one and the work-items have registers for
- * it; false: else. Nobody reads it before a barrier. */
+ * it; else false. A barrier has to follow before it is read. */
 bool cg_contract_stage_row(cg *, const et_contract *);
 
 /* ---- fp8.c ---- */

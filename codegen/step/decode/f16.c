@@ -1,15 +1,15 @@
-/* Codes multiplied without their scale (unscaled.c) as f16, which has all of their values, by
- * one row: one instruction makes two of them.
+/* Unscaled quantised values (unscaled.c) as f16, which represents all of them exactly, by one row:
+ * one instruction converts two.
  *
- * f16 has not the range of a's row. Its elements are multiplied by a power of two that brings the
- * largest of them to where f16 ends, and become f16: all bits of a bf16 stay, except of elements
- * below 2^-31 of the largest, which become multiples of 2^-38 of it. Where all of the row is staged
- * at once they stay in registers until the largest is known; else they are staged first, and become
- * f16 where they lie. Sums are multiplied by what makes up for that. For several rows this takes
- * longer than is gained: each has to be looked through, by all waves, before its first product.
+ * f16 has less range than a's row. Its elements are multiplied by a power of two that makes the
+ * largest the largest exponent of f16: all bits of a bf16 stay, except of elements below 2^-31 of
+ * the largest, which become multiples of 2^-38 of it. Where all of the row is staged at once,
+ * elements stay in registers until the largest is known; else they are staged as bf16 and converted
+ * in place. Sums are divided by that power. For several rows the search for the largest takes
+ * longer than is gained.
  *
- * Codes of four bits are put where f16 count ones, or sixteens, above a power of two: elements that
- * meet the latter are a sixteenth, and unscaled.c takes away what the former has added. */
+ * Values of four bits become mantissa bits of a power of two that count ones, or sixteens: elements
+ * multiplied by the latter are a sixteenth, and unscaled.c subtracts the power of two. */
 #include "codegen/step/decode/decode.h"
 #include "ir/program/scaled.h"
 #include <string.h>
@@ -35,7 +35,7 @@ static int kept_at(cg *g, const et_contract *c) {
 
 /* ---- the row of a ---- */
 
-/* WORD words of four bytes into what is kept. */
+/* The address of word number WORD of those kept behind the row. */
 static val kept(cg *g, const et_contract *c, val word) {
     int64_t at = g->f->locals[c->p.s->stage_a].offset + kept_at(g, c);
     return cg_gep(g, cg_gepi(g, g->lds, at), cg_muli(g, word, 4));
@@ -133,7 +133,7 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
     cg_scope_end(g, mark);
 }
 
-/* Elements stay in registers until it is known what they are to be multiplied by. */
+/* Elements stay in registers until the power of two is known. */
 bool cg_contract_stage_row(cg *g, const et_contract *c) {
     int wg = g->p->workgroup;
     int64_t n = (c->p.k / EACH + wg - 1) / wg, lo, hi;

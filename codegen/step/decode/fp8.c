@@ -1,7 +1,6 @@
-/* Products whose operands both have values of e4m3 alone, where the target multiplies codes: rows
- * that are rounded to it, and weights that are kept so. In programs they are products of bf16,
- * which has all of these values; here they become products of codes. Those of b go from memory to
- * the instruction as they are, those of a are made when it is staged. */
+/* fp8 x fp8: products of rows that are rounded to e4m3 by weights of e4m3. In programs they are
+ * products of bf16, which represents all of these values; here e4m3 is multiplied. Weights go from
+ * memory to the instruction unchanged, rows are converted when they are staged. */
 #include "codegen/step/decode/decode.h"
 
 void cg_contract_store_fp8(cg *g, val ptr, int n, int align, const val *v) {

@@ -1,12 +1,12 @@
-/* A computed b in vectors of two bf16, where that gives the same bits as computing it in f32 and
- * rounding the result: codes, a small integer added or not, times a scale. Each of these fits eight
- * significant bits, so the product is exact in f32, and rounding it once is what the vector's
- * product does, or its fused sum of products.
+/* A computed b in packed pairs of bf16, with the same bits as computing in f32 and rounding the
+ * result: quantised values, a small integer added or not, times a scale. Each of these has eight
+ * significant bits, so the product is exact in f32, and the packed product, or its fused sum,
+ * rounds once.
  *
- * What a word of codes becomes without arithmetic are numbers a power of two smaller than the codes
- * (et_pairs_family). The scale makes up for that, but for 2^SMALLER, which all of b and then the
- * sums are divided by: so neither the codes nor the scale, which is 2^-60 to 2^58 or zero, need an
- * instruction of their own to come to where bf16 has numbers. */
+ * A word of quantised values becomes, without arithmetic, numbers a power of two smaller
+ * (et_pairs_family). The scale makes up for that, but for 2^SMALLER, by which b and then the sums
+ * are off: so neither the values nor the scale, which is 2^-60 to 2^58 or zero, need an instruction
+ * of their own to be in the range of bf16. */
 #include "codegen/step/decode/decode.h"
 #include "ir/base/diag.h"
 #include "ir/program/scaled.h"
@@ -54,7 +54,7 @@ static val twice(const struct pairs *p, et_expr e) {
     return both(p->g, LLVMBuildFPTrunc(p->g->b, v, p->g->bf16, ""));
 }
 
-/* The code of E, which is one load of exponents of 2 whatever it is converted to; else NULL. */
+/* The load of exponents of 2 that E is, under conversions; else NULL. */
 static val exponent_of(const struct pairs *p, et_expr e) {
     et_exprs *x = p->g->x;
     e = same(p, e);
@@ -68,8 +68,8 @@ static val exponent_of(const struct pairs *p, et_expr e) {
     return NULL;
 }
 
-/* The scale times 2^N, twice; infinity where that is more than bf16 has. An exponent becomes a bf16
- * by being moved: N is at most 127, so the lower one has no carry into the upper one. */
+/* The scale times 2^N, twice; infinity where that overflows bf16. An exponent becomes a bf16 by a
+ * shift: N is at most 127, so the lower one has no carry into the upper one. */
 static val scale(const struct pairs *p, const et_scaled *s, int n) {
     enum { MANTISSA = 7, INFINITE = 255, BOTH = 1 << (16 + MANTISSA) | 1 << MANTISSA };
     cg *g = p->g;
@@ -82,14 +82,14 @@ static val scale(const struct pairs *p, const et_scaled *s, int n) {
     return LLVMBuildBitCast(g->b, code, LLVMVectorType(g->bf16, 2), "");
 }
 
-/* V times 2^N, which may be less than bf16 has; V is an integer and the product at least a
- * multiple of the least there is. */
+/* V times 2^N, which may be denormal; V is an integer and the product a multiple of the least
+ * denormal. */
 static val moved(cg *g, val v, int n) {
     if (n < -120) v = LLVMBuildFMul(g->b, v, power(g, n + 120), "");
     return LLVMBuildFMul(g->b, v, power(g, n < -120 ? -120 : n), "");
 }
 
-/* What codes, divided by 2^DOWN, are to be increased by, and MORE. */
+/* The number to add to values that are divided by 2^DOWN, and MORE. */
 static val increase(const struct pairs *p, const et_scaled *s, int64_t more, int down) {
     cg *g = p->g;
     val sum = both(g, LLVMConstReal(g->bf16, (double)more));

@@ -1,11 +1,10 @@
-/* Weights that are codes times a scale, multiplied without the scale: what the sums of a run of k's
- * that share one are multiplied by is that scale, in f32, once what is added to each code times
- * the sum of the row's elements has been added to them. Codes have few bits, and so become operands
- * of products without being rounded, and a sum takes the instructions that its weights would have
- * taken one by one.
+/* Quantised values multiplied unscaled: the sum over k's that share a scale is multiplied by it, in
+ * f32, after the product of the zero point and the sum of the row's elements has been added. Values
+ * have few bits, and so become operands without rounding; scaling takes an instruction a sum, not
+ * one a weight.
  *
- * Codes become f16 where one instruction makes two of them and the row is made f16, too
- * (f16.c), or what the product's operands are (et_unscaled_family). */
+ * Values become f16 where one instruction converts two of them and the row becomes f16, too
+ * (f16.c), else operands of the product's type (et_unscaled_family). */
 #include "codegen/step/decode/decode.h"
 #include "ir/program/scaled.h"
 #include <string.h>
@@ -22,8 +21,8 @@ static bool is_one(cg *g, const et_contract *c, int i) {
     return !s.times.id || !et_expr_has_var(g->x, s.times, c->p.s->kvar);
 }
 
-/* Product I's scale in unit U, which all lanes share, but for that of all k's; none: there is no
- * such. */
+/* Product I's scale of unit U, the same in all lanes; none where there is none, or one for all k's.
+ */
 static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
     if (is_one(g, c, i)) return et_int(g->x, 1);
     return et_computed_of_unit(cg_cx(g), &c->p, of_product(g, c, i).times, u);
@@ -42,7 +41,7 @@ static et_expr of_unit(cg *g, const et_contract *c, et_expr e, int u) {
 
 typedef et_expr at_unit(cg *, const et_contract *, et_expr e, int u);
 
-/* What is added to product I's codes, as they come from the family, in unit U; none: nothing is. */
+/* The number added to product I's values, as the family converts them, in unit U; or none. */
 static et_expr sum_of_added(cg *g, const et_contract *c, int i, int u, at_unit *at) {
     et_scaled s = of_product(g, c, i);
     et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
@@ -65,7 +64,7 @@ static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-/* ---- codes ---- */
+/* ---- values ---- */
 
 static val word_of(cg *g, val all, int w) {
     return LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
@@ -113,7 +112,7 @@ static val lane_of(cg *g, const et_deal *from, const et_deal *to) {
 }
 
 /* V, of the row that the lane has codes of, for each of its sums. WIDE: of all sixteen. */
-static val turned(cg *g, const et_contract *c, val v, bool wide) {
+static val transposed(cg *g, const et_contract *c, val v, bool wide) {
     val each[16], none = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->p.results));
     if (!wide) {
         const et_fragment *f = et_decode_transposing(cg_cx(g), &c->p);
@@ -127,13 +126,13 @@ static val turned(cg *g, const et_contract *c, val v, bool wide) {
     return cg_vector(g, g->f32, c->p.results, each);
 }
 
-/* What the sums of a piece of product I's rows are multiplied by: what the lane's rows of b are, N
- * or nothing, times M or nothing. */
+/* The factor of the sums of a piece of product I's rows: that of the lane's rows of b, N or none,
+ * times M or none. */
 static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
     int all = c->p.sets * c->p.results;
     val v[16], each[2];
     if (!c->p.f16)
-        return turned(g, c, *n, et_decode_is_wide(cg_cx(g), &c->p, of_product(g, c, i).times));
+        return transposed(g, c, *n, et_decode_is_wide(cg_cx(g), &c->p, of_product(g, c, i).times));
     for (int r = 0; r < 2; r++)
         each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
     for (int j = 0; j < all; j++)
@@ -141,7 +140,7 @@ static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
     return cg_vector(g, g->f32, all, v);
 }
 
-/* SUM, and what is any good of PART times BY. */
+/* SUM plus the valid elements of PART times BY. */
 static val row_packed_scaled(cg *g, const et_contract *c, val part, val by, val sum) {
     for (int j = 0; j < c->p.sets; j++)
         for (int r = 0; r < c->p.results; r += 2) {
@@ -159,12 +158,13 @@ static bool as_before(cg *g, const et_contract *c, int i, int u) {
            et_expr_eq(added_to(g, c, i, u - 1), added_to(g, c, i, u));
 }
 
-/* Does the run of k's that share what belongs to product I's codes end with unit U? */
+/* Is unit U the last of the k's that share a scale and zero point of product I? */
 static bool ends(cg *g, const et_contract *c, int i, int u) {
     return u + 1 == c->p.units || !as_before(g, c, i, u + 1);
 }
 
-/* For the lane's rows of b: scales of unit U's run to N, what is added to its codes to MORE. */
+/* For the lane's rows of b: the scales of unit U's k's to N, the numbers added to values to MORE.
+ */
 static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u, val *n,
                    val *more) {
     et_expr add = added_to(g, c, i, u);
@@ -177,7 +177,7 @@ static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i
 }
 
 static val increase(cg *g, const et_contract *c, int i, int u, val more) {
-    return turned(g, c, more, et_decode_is_wide(cg_cx(g), &c->p, added_to(g, c, i, u)));
+    return transposed(g, c, more, et_decode_is_wide(cg_cx(g), &c->p, added_to(g, c, i, u)));
 }
 
 static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
@@ -197,7 +197,7 @@ static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
         }
 }
 
-/* Does something belong to the sums of product I's codes that is not theirs, or not yet? */
+/* Do sums of product I need a factor or a term behind the instruction? */
 static bool corrects(cg *g, const et_contract *c, int i, int u) {
     return added_to(g, c, i, u).id ||
            (c->p.f16 && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
@@ -299,7 +299,7 @@ static bool has_one(cg *g, const et_contract *c, int i) {
     return is_one(g, c, i) && of_product(g, c, i).times.id;
 }
 
-/* For who counts products in the machine code. */
+/* What the count of products in the machine code is compared with. */
 static void note_sums(cg *g, const et_contract *c) {
     int *n = g->products[g->task];
     n[0] = n[1] = 0;

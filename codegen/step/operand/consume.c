@@ -1,5 +1,4 @@
-/* Weights that come through the program's stream: how a chunk lies in its stage, and what a lane
- * reads of it.
+/* Weights of the weight stream: the layout of a chunk in its stage, and a lane's reads of it.
  *
  * A stage holds the rows of a chunk, those of each product in turn, without gaps. In every second
  * row pieces change places with their neighbours 64 bytes away, and where the lanes of a row read
@@ -9,8 +8,8 @@
 
 enum { PIECE = ET_RING_PIECE };
 
-/* What is turned around of a place in rows whose numbers have bit number I of those that lanes
- * which read at the same time differ in, and which bit that is; 0 where there is none. */
+/* The swizzle of a row: the bits of an offset that are flipped where the row's number has bit I, of
+ * the bits in which lanes that read at the same time differ, and which bit that is; 0: none. */
 static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     int swap = ET_STREAM_SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
     if (et_stream_row_bytes(&c->p) % (2 * ET_STREAM_SWAP) || swap < PIECE ||

@@ -45,7 +45,7 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
         start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
         ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->now.kend), ptr, start);
     }
-    /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
+    /* Not `invariant`: LLVM would sink it below the wait. */
     val v = LLVMBuildLoad2(g->b, bits_type(g, c->p.piece * c->p.size), ptr, "");
     LLVMSetAlignment(v, (unsigned)(c->p.piece * c->p.size));
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
@@ -106,7 +106,7 @@ void cg_contract_rows(cg *g, et_contract *c) {
             c->at.row[0][r] = row_of_all(g, c, n);
             continue;
         }
-        if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
+        if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that do not exist */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
         c->at.row_n[r] = n;
         if (c->p.computed) continue;

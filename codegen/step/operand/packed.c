@@ -70,7 +70,7 @@ val cg_contract_is_packed(cg *g, const et_contract *c) {
     return cg_icmp(g, LLVMIntNE, cg_uniform(g, all), cg_i32(g, 0));
 }
 
-/* Of the last ones, for rows that are not there. */
+/* The last ones, in place of rows that do not exist. */
 val cg_contract_packed_at(cg *g, const et_contract *c, int i, val n) {
     const et_node_x x = *et_x(g->x, c->p.s->b[i]);
     et_packed p = shape_of(g, c, i);

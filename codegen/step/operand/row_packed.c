@@ -3,10 +3,10 @@
 
 /* ---- one row ----
  *
- * Products of few rows have room for eight. Were there one, lanes of all eight would load the same
- * of it, which takes local memory as long as if it were different. So the operand's rows get pieces
- * of that row's k, one each: a load brings as many pieces as there are rows that have any. Each
- * piece is multiplied into a set of sums in which no other row's sum is any good. */
+ * Products of few rows have an operand of eight. With one row, lanes of all eight would load the
+ * same elements, in as many cycles as different ones. So the operand's rows get pieces of that
+ * row's k, one each, and one load has as many pieces. Each piece is multiplied into a set of sums
+ * of which only that row's are valid. */
 
 enum { PIECE = 16, ROWS = 4, RESULTS = 4 };
 

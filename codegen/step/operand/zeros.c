@@ -1,6 +1,6 @@
-/* Which chunks a product leaves out, since the weights they have are zero all over
- * (ir/program/zeros.h). The words of a tile's rows, one upon another, say which columns have
- * anything; who brings chunks and who multiplies them read the same words, which nothing writes
+/* Which chunks a product leaves out, as all of their weights are zero
+ * (ir/program/zeros.h). The words of a tile's rows, ORed, say which columns have any
+ * that is not; producer and consumers read the same words, which nothing writes
  * while the kernel runs, and so go through the same chunks. */
 #include "ir/program/zeros.h"
 #include "codegen/step/operand/operand.h"

@@ -18,17 +18,17 @@ val cg_chunks_phases(cg *g) {
     return v;
 }
 
-void cg_chunks_phases_end(cg *g, val turns) {
-    LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_box_phases(g)), 4);
+void cg_chunks_phases_end(cg *g, val phases) {
+    LLVMSetAlignment(LLVMBuildStore(g->b, phases, cg_box_phases(g)), 4);
 }
 
-void cg_chunk_await(cg *g, val stage, val turns) {
-    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, stage, ""), cg_i32(g, 1), "");
-    g->family->boxes->await(g, cg_box_barrier(g, stage), turn);
+void cg_chunk_await(cg *g, val stage, val phases) {
+    val phase = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, phases, stage, ""), cg_i32(g, 1), "");
+    g->family->boxes->await(g, cg_box_barrier(g, stage), phase);
     cg_wave_meets(g);
 }
 
-/* Rows are the last to be asked for, where weights are before them. */
+/* Rows are copied last, behind weights. */
 static void copy_matrices(cg *g, const et_chunks *r, val chunk, val stage, int first, int last) {
     const et_contract *c = r->c;
     val barrier = cg_box_barrier(g, stage);
@@ -47,8 +47,8 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val stage, int f
         }
 }
 
-/* The branch is for the one work-item alone: where it is for something else, too, ptxas (13.0) has
- * a loop around each copy, over lanes that it takes to be several. */
+/* The branch has only the copies of the one work-item: with other code in it ptxas (13.0) makes a
+ * loop over lanes around each copy. */
 static void begin_one(cg *g, cg_if *one) {
     cg_if_begin(g, one, cg_box_producer(g));
 }

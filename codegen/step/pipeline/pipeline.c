@@ -31,8 +31,8 @@ void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val stage, int last) {
 
 static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
-    int all = r->nsides - 1, ahead = et_pipeline_ahead(&r->c->p);
-    /* What another tile had here has been read; before the waits it has been, too. */
+    int all = r->nsides - 1, ahead = et_pipeline_in_flight(&r->c->p);
+    /* All waves have read the stages of the tile before. (Before the waits that is known.) */
     if (!r->bulk || !r->c->now.ring) cg_barrier(g);
     if (r->bulk) {
         cg_chunks_fill(g, r, 0, r->early, 0, 0);
@@ -44,7 +44,7 @@ static void fill(cg *g, et_chunks *r) {
     cg_chunk_store(g, r, zero);
 }
 
-static void turn(cg *g, et_chunks *r, val *acc) {
+static void run_chunk(cg *g, et_chunks *r, val *acc) {
     const et_contract *c = r->c;
     int n = et_mainloop_sums(&c->p);
     val carried[ET_MAX_SUMS + 1], last = cg_addi(g, c->now.nchunks, -1);
@@ -54,10 +54,10 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     val chunk =
         cg_for_begin(g, &f, cg_i32(g, 0), c->now.nchunks, cg_i32(g, 1), true, n + 1, carried);
     val stage = carried[n], next = cg_chunks_next(g, r, stage);
-    if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
+    if (r->async) g->family->copied(g, et_pipeline_in_flight(&r->c->p) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     if (r->async)
-        cg_chunks_copy(g, r, cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)),
+        cg_chunks_copy(g, r, cg_addi(g, chunk, et_pipeline_in_flight(&r->c->p)),
                        cg_chunks_back(g, r, stage, 1), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
@@ -99,20 +99,20 @@ static void store_set(cg *g, et_chunks *r, int stage, const val *set) {
     cg_chunk_store(g, r, cg_i32(g, stage));
 }
 
-/* What goes from chunk to chunk. */
-struct turning {
+/* Loop-carried values. */
+struct running {
     int sums, nsets, n, of; /* n: registers of a set; of: what is read of a unit, or 0 */
     val v[ET_MAX_SUMS + MOST_SETS * (1 + ET_MAX_ACC) * ET_CHUNK_ITEMS * ET_CHUNK_PARTS +
           ET_UNIT_VALUES];
 };
 
 /* The registers of set number I. */
-static val *set_of(struct turning *t, int i) {
+static val *set_of(struct running *t, int i) {
     return t->v + t->sums + (ptrdiff_t)(i % t->nsets) * t->n;
 }
 
-/* A wave that has a SIMD for itself reads operands while it multiplies others; elsewhere the waves
- * of a SIMD do so for each other. */
+/* A wave alone on its SIMD reads the next operands while it multiplies; several waves hide each
+ * other's reads. */
 static bool is_alone(const cg *g) {
     return g->p->workgroup / g->t->wave <= g->t->simds;
 }
@@ -121,7 +121,7 @@ static bool is_alone(const cg *g) {
  * read. The next one goes to the other stage, and its registers to the one that is as many chunks
  * after it as there are sets. While a unit is multiplied the next one is read, be that of the next
  * chunk. */
-static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) {
+static void chunk_once(cg *g, et_chunks *r, val chunk, int i, struct running *t) {
     const et_contract *c = r->c;
     val *set = set_of(t, i + 1), *of = t->v + t->sums + (ptrdiff_t)t->nsets * t->n;
     if (!t->of) {
@@ -152,14 +152,13 @@ static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) 
     }
 }
 
-/* Registers do not change places before what they wait for is there, so each set has code of its
- * own. */
-static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
+/* Registers with loads in flight cannot be moved, so each set has code of its own. */
+static void run_sets(cg *g, et_chunks *r, int nsets, val *acc) {
     const et_contract *c = r->c;
-    struct turning *t = et_alloc(g->arena, sizeof *t);
+    struct running *t = et_alloc(g->arena, sizeof *t);
     int by = nsets < STAGES ? STAGES : nsets;
     int64_t whole = c->p.chunks / by * by;
-    *t = (struct turning){.sums = et_mainloop_sums(&c->p),
+    *t = (struct running){.sums = et_mainloop_sums(&c->p),
                           .nsets = nsets,
                           .of = is_alone(g) ? cg_chunk_unit_values(c) : 0};
     memcpy(t->v, acc, (size_t)t->sums * sizeof *acc);
@@ -175,24 +174,23 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
         val chunk = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, whole), cg_i32(g, by), true,
                                  t->sums + nsets * t->n + t->of, t->v);
         for (int i = 0; i < by; i++)
-            turn_once(g, r, cg_addi(g, chunk, i), i, t);
+            chunk_once(g, r, cg_addi(g, chunk, i), i, t);
         cg_for_end(g, &f, t->v);
     }
     for (int i = 0; i < c->p.chunks - whole; i++)
-        turn_once(g, r, cg_i32(g, whole + i), i, t);
+        chunk_once(g, r, cg_i32(g, whole + i), i, t);
     memcpy(acc, t->v, (size_t)t->sums * sizeof *acc);
 }
 
-/* Nothing is read of a tile that has no rows or no k. */
+/* A tile without rows or k reads nothing. */
 void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     et_chunks *r = c->now.ring ? c->now.ring : et_alloc(g->arena, sizeof *r);
     int n = et_mainloop_sums(&c->p);
     val old[ET_MAX_SUMS];
     memcpy(old, acc, (size_t)n * sizeof *old);
     r->c = c;
-    /* A choice that is none leaves more of the loop to what is the same in all lanes, which waves
-     * that multiply together wait for; others are given so much to keep that registers do not do.
-     */
+    /* Without this choice more values of the loop are uniform, for which warpgroup MMA waits; with
+     * it, other products run out of registers. */
     val rows = et_rows_chunks_have(cg_cx(g), &c->p)
                    ? LLVMConstInt(g->i1, 1, false)
                    : cg_icmp(g, LLVMIntSGT, c->now.mlive, cg_i32(g, 0));
@@ -206,9 +204,9 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     if (c->p.warpgroup)
         cg_chunks_warpgroup(g, r, acc);
     else if (nsets)
-        turn_sets(g, r, nsets, acc);
+        run_sets(g, r, nsets, acc);
     else
-        turn(g, r, acc);
+        run_chunk(g, r, acc);
     cg_scope_end(g, mark);
     cg_if_end(g, &any);
     for (int i = 0; i < n; i++) {

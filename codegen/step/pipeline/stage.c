@@ -1,12 +1,12 @@
-/* Chunks of both operands of a CONTRACT step of many rows, in LDS: how they get there, and what
- * each wave reads of them.
+/* Chunks of both operands of a product of many rows in LDS: their layout, copies into them, and the
+ * reads of a wave.
  *
- * A chunk has one part or several, each of ROW bytes of every row: four pieces of 16. Where piece q
- * of row r lies is turned by bits 1 to 3 of r, so that eight neighbouring lanes meet no bank twice,
- * whether they load the four pieces of two rows or one piece of eight, be those next to each other
- * or two and two of sixteen; and those that fill the ring write whole lines. With warpgroup MMA
- * (et_warpgroup_family), where a piece lies is as they want it, and parts have twice as much of a
- * row where the chunk has. */
+ * A chunk has one part or several, each of ROW bytes of every row: four pieces of 16. Piece q of
+ * row r is swizzled by bits 1 to 3 of r, so that eight neighbouring lanes have no bank conflicts,
+ * whether they load the four pieces of two rows or one piece of eight rows, neighbours or two and
+ * two of sixteen; and copies write whole lines. With warpgroup MMA the swizzle is that of the
+ * instruction (et_warpgroup_family), and parts have twice as many bytes of a row where the chunk
+ * has them. */
 #include "codegen/step/pipeline/pipeline.h"
 #include "ir/base/diag.h"
 
@@ -14,18 +14,18 @@ enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
 
 /* Bytes from a chunk's first row to PIECE of ROW, of so many bytes. */
 static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
-    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
+    val swizzle = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
     val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
-    if (!c->p.warpgroup) turn = LLVMBuildXor(g->b, turn, eight, "");
-    if (wide > ROW) turn = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
-    val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
+    if (!c->p.warpgroup) swizzle = LLVMBuildXor(g->b, swizzle, eight, "");
+    if (wide > ROW) swizzle = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
+    val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, swizzle, ""), cg_i32(g, 4), "");
     return cg_add(g, cg_muli(g, row, wide), at);
 }
 
 /* ---- into a stage ---- */
 
-/* Weights are done with when the tiles that share them are, which run at the same time: if they
- * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
+/* Tiles that share weights run at the same time, so weights need not stay in the L2: rows, results
+ * and instructions would leave it instead. */
 bool cg_chunk_once(cg *g, et_expr e) {
     return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
            g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
@@ -52,7 +52,7 @@ static void begin_side(cg *g, et_chunks *r, et_chunk_operand *s) {
     r->async |= s->async;
     for (int j = 0; j < s->n; j++) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
-        if (total % wg && j + 1 == s->n) /* those that have none left copy one once more */
+        if (total % wg && j + 1 == s->n) /* work-items without one repeat another */
             item = LLVMBuildURem(g->b, item, cg_i32(g, total), "");
         val row = LLVMBuildUDiv(g->b, item, cg_i32(g, pieces), "");
         s->to[j] = cg_addi(g, place(g, c, r->wide, row, r->piece), s->at);
@@ -214,7 +214,7 @@ val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, v
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
-/* ---- out of it ---- */
+/* ---- out of a stage ---- */
 
 /* One of the operands in a chunk, whose first byte is at CHUNK in the local. */
 struct staged {
@@ -249,7 +249,7 @@ static val fragment(cg *g, const et_contract *c, const struct staged *o, val row
     return cg_vector(g, g->i32, n, words);
 }
 
-/* A lane's k's lie apart in blocks, two and two; both operands have the same. */
+/* A lane's k's are pairs in blocks that are apart, in both operands alike. */
 static bool in_blocks(const cg *g, const et_contract *c) {
     return g->family->load_blocks && c->p.size == 2 && c->p.lane_k == c->p.piece &&
            c->p.unit_k * c->p.size == ROW && c->p.rows_m == 2 && c->p.rows_n == 2;

@@ -1,13 +1,13 @@
-/* Products of many rows by waves of a warpgroup MMA (et_warpgroup_family), which take what they
- * multiply from the multistage pipeline themselves. What a tile has to know of its operands, and
- * its first weights, comes before its waits. */
+/* Products of many rows by warpgroup MMA (et_warpgroup_family), whose instructions read operands
+ * from the stages. Addresses of the operands, and the first weights, come before the tile's waits.
+ */
 #include "codegen/step/pipeline/pipeline.h"
 
 enum { EIGHT = 8 };
 
-/* ---- out of it, by several waves ---- */
+/* ---- out of a stage, by a warpgroup ---- */
 
-/* Where the first part of a chunk in STAGE begins. */
+/* The first part of the chunk in STAGE. */
 static val chunk_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val stage) {
     val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
     return cg_gep(g, base, cg_muli(g, stage, r->parts * s->bytes));
@@ -53,28 +53,29 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
     of->end(g);
 }
 
-/* What goes from chunk to chunk. */
-struct turning {
+/* Loop-carried values. */
+struct running {
     int sums; /* f32's of a lane, in V, with a stage of the chunks' ring and, behind it, one of
                  weights or what cg_chunks_phases gives */
     val v[ET_MAX_SUMS * EIGHT + 2];
 };
 
-/* While they multiply a chunk the next is stored, and the one that they had before is waited for
- * last. WEIGHTS: where those of CHUNK are, which have come, or NULL: in the same stage. */
-static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t) {
+/* While a chunk is multiplied the next is stored; the products of the chunk before are waited for
+ * last. WEIGHTS: the address of CHUNK's, which have arrived; NULL: they are in the same stage. */
+static void run_chunk(cg *g, et_chunks *r, val chunk, val weights, struct running *t) {
     val stage = t->v[t->sums], next = cg_chunks_next(g, r, stage);
     val last = cg_addi(g, r->c->now.nchunks, -1);
-    if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
+    if (r->async) g->family->copied(g, et_pipeline_in_flight(&r->c->p) - 1);
     if (r->boxed) g->family->warpgroup->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
-    val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, stage, 2);
+    val later = cg_addi(g, chunk, et_pipeline_in_flight(&r->c->p)),
+        to = cg_chunks_back(g, r, stage, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
     if (r->bulk) {
-        val *turns = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), stage, "");
+        val *phases = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), stage, "");
         cg_chunks_refill(g, r, later, to);
-        cg_chunk_await(g, stage, *turns);
-        *turns = LLVMBuildXor(g->b, *turns, one, "");
+        cg_chunk_await(g, stage, *phases);
+        *phases = LLVMBuildXor(g->b, *phases, one, "");
     }
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
@@ -85,12 +86,12 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     t->v[t->sums] = next;
 }
 
-static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
+static void run_chunks(cg *g, et_chunks *r, struct running *t) {
     cg_for f;
     int n = t->sums + 1 + r->bulk;
     if (r->bulk) t->v[n - 1] = cg_chunks_phases(g);
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->now.nchunks, cg_i32(g, 1), true, n, t->v);
-    turn(g, r, chunk, NULL, t);
+    run_chunk(g, r, chunk, NULL, t);
     cg_for_end(g, &f, t->v);
 }
 
@@ -98,7 +99,7 @@ static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
  * is free when the first chunk of the next one is being multiplied. (With a stage's chunks one
  * after the other in one loop ptxas (13.0) has no uniform registers left for what the products of
  * all of them read, nor for any others of the kernel.) */
-static void turn_stages(cg *g, et_chunks *r, struct turning *t) {
+static void run_stages(cg *g, et_chunks *r, struct running *t) {
     const et_contract *c = r->c;
     int each = c->p.stage_k / c->p.kc, n = t->sums + 1;
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), stages = cg_i32(g, c->p.k / c->p.stage_k);
@@ -110,7 +111,7 @@ static void turn_stages(cg *g, et_chunks *r, struct turning *t) {
     cg_ring_consumer_wait(g, &now);
     if (each > 1) i = cg_for_begin(g, &of_stage, zero, cg_i32(g, each), one, true, n, t->v);
     val part = cg_gep(g, weights, cg_muli(g, i, r->parts * r->side[1].bytes));
-    turn(g, r, cg_add(g, cg_muli(g, at, each), i), part, t);
+    run_chunk(g, r, cg_add(g, cg_muli(g, at, each), i), part, t);
     val is =
         LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGT, at, zero), cg_icmp(g, LLVMIntEQ, i, zero), "");
     cg_if_begin(g, &second, is);
@@ -122,15 +123,15 @@ static void turn_stages(cg *g, et_chunks *r, struct turning *t) {
 }
 
 void cg_chunks_warpgroup(cg *g, et_chunks *r, val *acc) {
-    struct turning *t = et_alloc(g->arena, sizeof *t);
+    struct running *t = et_alloc(g->arena, sizeof *t);
     int n = t->sums = et_mainloop_sums(&r->c->p) * EIGHT;
     for (int i = 0; i < n; i++)
         t->v[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
     t->v[n] = t->v[n + 1] = cg_i32(g, 0);
     if (r->c->p.stage_k)
-        turn_stages(g, r, t);
+        run_stages(g, r, t);
     else
-        turn_chunks(g, r, t);
+        run_chunks(g, r, t);
     g->family->warpgroup->over(g, 0, n, t->v);
     if (r->bulk) cg_chunks_phases_end(g, t->v[n + 1]);
     if (r->c->p.stage_k) cg_ring_consumer_release(g, &(cg_ring){t->v[n + 1], NULL});
@@ -140,8 +141,8 @@ void cg_chunks_warpgroup(cg *g, et_chunks *r, val *acc) {
 
 /* ---- before the tile's waits ---- */
 
-/* What LLVM would otherwise compute where it is first used, behind the waits, is computed here.
- * What the tile before had in local memory has been read, so weights can be in flight, too. */
+/* Computed here, since LLVM would do so behind the waits, where it is first used. The tile before
+ * has read its stages, so weights can be in flight, too. */
 void cg_contract_ring_begin(cg *g, et_contract *c) {
     et_chunks *r = et_alloc(g->arena, sizeof *r);
     r->c = c;

@@ -1,6 +1,6 @@
-/* Sums of which local memory has room for a band of rows alone: the steps after the product run in
- * a loop over bands. Sums stay in registers meanwhile, those of the next band where those of the
- * first one were. */
+/* A sub-tiled epilogue: where local memory has room for the sums of a band of rows only, the steps
+ * after the product run in a loop over bands. The other sums stay in registers, and those of the
+ * next band move to the registers of the first. */
 #include "codegen/step/product/product.h"
 #include <string.h>
 
@@ -14,14 +14,14 @@ struct cg_bands {
 
 /* ---- steps of a band ---- */
 
-struct turn {
+struct band_vars {
     const et_step *of;
     int row;              /* the variable */
     et_expr first, inner; /* row of the band; and in it */
 };
 
 static et_expr in_band(void *ctx, et_exprs *x, et_expr e) {
-    const struct turn *t = ctx;
+    const struct band_vars *t = ctx;
     et_node_x n = *et_x(x, e);
     if (n.op == ET_X_VAR && n.i == t->row) return et_add(x, t->first, t->inner);
     if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_LOCAL) return ET_NO_EXPR;
@@ -33,20 +33,20 @@ static et_expr in_band(void *ctx, et_exprs *x, et_expr e) {
     return ET_NO_EXPR;
 }
 
-static et_expr turned(cg *g, struct turn *t, et_expr e) {
+static et_expr of_band(cg *g, struct band_vars *t, et_expr e) {
     return e.id ? et_subst(g->x, e, in_band, t) : e;
 }
 
-static et_step step_of(cg *g, struct turn *t, const et_step *whole) {
+static et_step step_of(cg *g, struct band_vars *t, const et_step *whole) {
     et_step s = *whole;
     for (int i = 0; i < s.nvars; i++)
         if (s.vars[i] == t->row) s.vars[i] = et_x(g->x, t->inner)->i;
-    s.mask = turned(g, t, s.mask);
-    s.value = turned(g, t, s.value);
-    s.tag = turned(g, t, s.tag);
-    s.rextent = turned(g, t, s.rextent);
+    s.mask = of_band(g, t, s.mask);
+    s.value = of_band(g, t, s.value);
+    s.tag = of_band(g, t, s.tag);
+    s.rextent = of_band(g, t, s.rextent);
     for (int i = 0; i < s.to.rank; i++)
-        s.to.index[i] = turned(g, t, s.to.index[i]);
+        s.to.index[i] = of_band(g, t, s.to.index[i]);
     return s;
 }
 
@@ -55,7 +55,7 @@ static et_step step_of(cg *g, struct turn *t, const et_step *whole) {
 static et_func *func_of(cg *g, const et_contract *c, et_expr first) {
     int after = 0, rows = c->p.s->tm / c->p.bands;
     et_func *f = et_alloc(g->arena, sizeof *f);
-    struct turn t = {.of = c->p.s, .first = first};
+    struct band_vars t = {.of = c->p.s, .first = first};
     t.inner = et_var(g->x, cg_fresh_var(g, "i", rows));
     *f = *g->f;
     f->steps = et_alloc(g->arena, (size_t)f->nsteps * sizeof *f->steps);

@@ -14,7 +14,7 @@ static void load_first(cg *g, et_contract *c) {
     if (c->p.deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->now.first[1]);
 }
 
-/* FIRST of C where WAY was gone, which has just ended, else OTHER's; NULL: of no use. */
+/* FIRST of C where control comes from WAY, which has just ended, else OTHER's; NULL: undefined. */
 static void either(cg *g, et_contract *c, const cg_if *way, val other[ET_DEEP][ET_MAX_FRAGMENTS]) {
     for (int d = 0; d < (c->p.deep ? ET_DEEP : 1); d++)
         for (int i = 0; i < c->p.nload; i++) {

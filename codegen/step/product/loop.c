@@ -1,17 +1,17 @@
-/* The mainloop of products with weights in registers: chunks of k in turn, the next one's weights
- * in flight meanwhile, and the rows of a sixteen at a time, through LDS or (rows_own.c) straight
- * from memory. */
+/* The mainloop of products with weights in registers: chunk after chunk of k, with the next one's
+ * weights in flight, and the rows of a sixteen at a time, through LDS or (rows_own.c) straight from
+ * memory. */
 #include "codegen/step/product/rows.h"
 #include "codegen/step/product/weights.h"
 #include <string.h>
 
-/* Which staged rows are the lane's. */
+/* The lane's staged rows. */
 static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
     val first = c->p.row_packed ? cg_i32(g, 0) : c->at.lane_m;
     if (cg_contract_in_blocks(g, c)) first = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 7), "");
     for (int i = 0; i < c->p.rows_m; i++) {
         row[i] = cg_addi(g, first, et_deal_value(&c->p.fr->layout->m, i));
-        /* Rows past those that there is room for repeat: nobody looks at their sums. */
+        /* Rows past those that there is room for repeat: their sums are not stored. */
         if (!c->now.slots && c->p.room < 0)
             row[i] = cg_low_bits(g, row[i], cg_i32(g, 4 + c->p.room));
         if (!c->now.slots) continue;
@@ -82,7 +82,7 @@ static void multiply_own(cg *g, const et_contract *c, val chunk, val *b, val *ac
     c->rows->next(g, c, chunk);
 }
 
-/* The pieces of m take turns in the first place, so that one body serves them all. */
+/* The pieces of m are rotated through the first place, so that one body serves them all. */
 static void rotate(const et_contract *c, val *acc) {
     for (int i = 0; i < c->p.products; i++)
         for (int ns = 0; ns < c->p.nsub; ns++) {
@@ -107,7 +107,7 @@ static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
 }
 
 /* Are fewer chunks staged at once than there are? */
-static val in_turns(cg *g, const et_contract *c) {
+static val staged_in_parts(cg *g, const et_contract *c) {
     val once = LLVMBuildShl(g->b, cg_i32(g, 1), c->now.slots, "");
     return cg_icmp(g, LLVMIntULT, once, c->now.nchunks);
 }
@@ -127,9 +127,8 @@ static bool staged_at_once(cg *g, const et_contract *c) {
            rows <= 16 && 4 + c->p.room - log2_of(rows) >= log2_of(c->p.chunks);
 }
 
-/* Then that stands in front of the loop over chunks, before which ptxas waits for all loads that
- * are in flight, those of what is added to the sums among them: rows are loaded together with it.
- */
+/* Then staging is in front of the loop over chunks, before which ptxas waits for all loads in
+ * flight, also of terms that are added to the sums: rows are loaded together with these. */
 static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
     bool again = cg_rows_still_there(g, c);
@@ -142,7 +141,7 @@ static void stage_all(cg *g, et_contract *c) {
     c->now.staged = true;
 }
 
-/* FROM: where the rows of the chunk are that came ahead, or NULL. */
+/* FROM: the offset of the chunk's rows that were copied ahead, or NULL. */
 static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from, val *b,
                       val *acc) {
     cg_if due;
@@ -164,7 +163,8 @@ static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from
         window = LLVMBuildShl(g->b, is, c->now.slots, "");
     } else if (c->now.slots) {
         val is = cg_icmp(g, LLVMIntEQ, cg_low_bits(g, chunk, c->now.slots), cg_i32(g, 0));
-        if (fresh) is = LLVMBuildAnd(g->b, is, LLVMBuildOr(g->b, fresh, in_turns(g, c), ""), "");
+        if (fresh)
+            is = LLVMBuildAnd(g->b, is, LLVMBuildOr(g->b, fresh, staged_in_parts(g, c), ""), "");
         cg_if_begin(g, &due, is);
     } else if (fresh) {
         cg_if_begin(g, &due, fresh);
@@ -226,8 +226,8 @@ static void chunk_direct(cg *g, et_contract *c, val chunk, val next, val chunks,
     if (c->weights->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
 }
 
-/* Those chunks that have any weights: b of the first is in flight already. Carried are also b and
- * which chunk was the last. */
+/* The chunks that have weights; b of the first is in flight. Also loop-carried: b, and the number
+ * of the last chunk. */
 static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried) {
     int sums = et_mainloop_sums(&c->p), n = sums + c->p.nload;
     val *b = carried + sums, loaded[ET_MAX_FRAGMENTS];
@@ -253,8 +253,7 @@ static void one_chunk(cg *g, et_contract *c, val *b, val *acc) {
     all_pieces(g, c, chunk, first ? made : b, acc);
 }
 
-/* One of two chunks whose weights lie in memory, with number I: what is staged for the first is
- * enough for the second. */
+/* Number I of two chunks whose weights lie in memory: both are staged with the first. */
 static void one_of_two(cg *g, et_contract *c, val chunk, int i, val chunks, val *b, val *acc) {
     if (!i) one_piece(g, c, chunk, NULL, NULL, b, acc);
     if (i) multiply_direct(g, c, chunk, NULL, b, acc);
@@ -285,7 +284,7 @@ static void chunks_pipelined(cg *g, et_contract *c, val chunks, val *carried) {
                              whole > 0, sums + deep * c->p.nload + c->now.rowvals, carried);
     for (int i = 0; i < depth; i++) {
         val chunk = cg_addi(g, first, i), *of = b + (ptrdiff_t)(i % deep) * c->p.nload;
-        if (c->rows->fragments) cg_rows_own_turn(c, i);
+        if (c->rows->fragments) cg_rows_own_select(c, i);
         if (apart) {
             one_of_two(g, c, chunk, i, chunks, of, carried);
             continue;

@@ -1,5 +1,4 @@
-/* The producer of weights that come through the program's stream, into stages in which they lie as
- * operand/consume.c has them. */
+/* The producer of the weight stream; operand/consume.c has the layout of a stage. */
 #include "codegen/step/product/product.h"
 #include "ir/program/packed.h"
 #include "ir/program/stream.h"
@@ -9,7 +8,7 @@ enum {
     PIECE = ET_RING_PIECE,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
-    MOST_FROM = ET_MAX_ACC * ET_MOST_TURNS + ET_MOST_AUXILIARY_COPIES,
+    MOST_FROM = ET_MAX_ACC * ET_MOST_ROUNDS + ET_MOST_AUXILIARY_COPIES,
     LINE = 128, /* of a row, with warpgroup MMA: as chunks of both operands have it */
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
@@ -21,14 +20,14 @@ static int stages_of(const et_contract *c) {
 
 /* ---- chunks that are prefetched before there is a stage for them ----
  *
- * A lane copies 16 bytes of a line to where nobody reads them, and the L2 takes in the whole line.
+ * A lane copies 16 bytes of a line to LDS that is never read, and the L2 takes in the whole line.
  * So memory is read on while all stages are full, which is when tasks wait for each other, and
  * stages are filled from the L2, at twice the rate, when they do not. `cp.async.bulk.prefetch` and
  * `prefetch` are dropped when many are in flight; these copies are not. */
 
 enum { FLIGHT = 2 /* copies in flight, each of a line a lane */ };
 
-/* Do lines and lanes come out even? Where they do not, chunks are only counted. */
+/* Do lines divide among lanes? Where they do not, chunks are not prefetched, only counted. */
 static bool can_prefetch(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
     return (lines % wave == 0 || wave % lines == 0) && c->p.s->tn % per == 0 &&
@@ -104,7 +103,7 @@ static void prefetch_packed(cg *g, const et_contract *c, const cg_producer *by, 
 
 /* ---- copies ---- */
 
-/* Where the lane's first piece of b[I] is in memory: PIECE of ROW, of so many BYTES. */
+/* The address of the lane's first piece of b[I]: PIECE of ROW, of so many BYTES. */
 static val source(cg *g, const et_contract *c, int i, val row, val piece, int bytes) {
     const et_step *s = c->p.s;
     et_node_x x = *et_x(g->x, et_stream_load(g->p, s, i));
@@ -116,13 +115,13 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, piece, bytes), g->i64, ""));
 }
 
-/* Copies are waited for in lots: when one is asked for, those before it are in flight, up to the
- * bytes that the stream may have in flight. So they flow without a gap, and loads of the
- * workgroup's other waves, which queue behind them, are not held up long. While half of the stages
- * are full there is no hurry, and fewer are in flight (`calm`); not with products of more than a
- * few rows, whose tasks take as long as their weights. */
+/* Copies are waited for in lots: when a lot is issued, lots before it are in flight, up to the
+ * bytes that the stream may have in flight. So memory is always busy, and loads of the consumers,
+ * which queue behind the copies, are not delayed long. While half of the stages are full, fewer are
+ * in flight
+ * (`calm`); not with products of more than a few rows, which are bound by their weights. */
 struct lots {
-    int copies, most; /* of a lot; lots in flight beside the one that is asked for */
+    int copies, most; /* of a lot; lots in flight beside the one being issued */
     int calm;         /* the same while the ring is not LOW */
     int asked;        /* copies so far */
     val low;
@@ -151,30 +150,31 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
-/* Which row and which piece of it the lane copies, of those that lanes copy together, in each of
- * the turns that these take. */
+/* The lane's row and piece of the rows that lanes copy together, in each of the rounds that this
+ * takes.
+ */
 struct lanes {
-    int turns;
-    val row[ET_MOST_TURNS], unit[ET_MOST_TURNS];
+    int rounds;
+    val row[ET_MOST_ROUNDS], unit[ET_MOST_ROUNDS];
 };
 
-static struct lanes lanes_of(cg *g, int pieces, int turns) {
+static struct lanes lanes_of(cg *g, int pieces, int rounds) {
     int wave = g->t->wave;
-    struct lanes l = {.turns = turns};
-    for (int t = 0; t < l.turns; t++) {
+    struct lanes l = {.rounds = rounds};
+    for (int t = 0; t < l.rounds; t++) {
         val item = t ? cg_addi(g, g->lane, (int64_t)t * wave) : g->lane, by = cg_i32(g, pieces);
-        bool shared = turns > 1 || pieces < wave;
+        bool shared = rounds > 1 || pieces < wave;
         l.row[t] = shared ? LLVMBuildUDiv(g->b, item, by, "") : cg_i32(g, 0);
         l.unit[t] = shared ? LLVMBuildURem(g->b, item, by, "") : item;
     }
     return l;
 }
 
-/* Where the lane's piece of a row goes in the stage. */
+/* The place of the lane's piece of a row in the stage. */
 static val place_of(cg *g, const et_contract *c, val stage, val row, val unit, int swap) {
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
-    val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
-    return cg_gep(g, stage, cg_add(g, cg_muli(g, row, et_stream_row_bytes(&c->p)), turned));
+    val swizzled = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
+    return cg_gep(g, stage, cg_add(g, cg_muli(g, row, et_stream_row_bytes(&c->p)), swizzled));
 }
 
 /* The lane's row is less than what lanes copy together, which rows N are multiples of: their bits
@@ -188,20 +188,20 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, const s
     cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
     val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
-    val to[ET_MOST_TURNS][2 * ET_STREAM_SWAP / PIECE] = {{NULL}};
-    cg_auxiliary_produce(g, c, stage, from + s->nacc * l->turns);
+    val to[ET_MOST_ROUNDS][2 * ET_STREAM_SWAP / PIECE] = {{NULL}};
+    cg_auxiliary_produce(g, c, stage, from + s->nacc * l->rounds);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
             skip(g, c, n, past);
             int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
             int swap = cg_contract_swap(g, c, n);
-            for (int t = 0; t < l->turns; t++) {
+            for (int t = 0; t < l->rounds; t++) {
                 val *at = &to[t][swap / PIECE];
                 if (!*at) *at = place_of(g, c, stage, l->row[t], l->unit[t], swap);
                 for (int u = 0; u < pieces; u += t || pieces % wave ? pieces : wave) {
                     g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + u * PIECE),
-                                            cg_gepi(g, from[i * l->turns + t], ahead + u * PIECE),
+                                            cg_gepi(g, from[i * l->rounds + t], ahead + u * PIECE),
                                             PIECE);
                     asked(g, &lots);
                 }
@@ -222,8 +222,8 @@ static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row
     val stage = cg_ring_stage(g, &mine), to[2];
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < 2; i++) {
-        val turned = LLVMBuildXor(g->b, unit, cg_addi(g, row, (int64_t)i * ROWS), "");
-        to[i] = cg_add(g, cg_muli(g, row, LINE), cg_muli(g, turned, PIECE));
+        val swizzled = LLVMBuildXor(g->b, unit, cg_addi(g, row, (int64_t)i * ROWS), "");
+        to[i] = cg_add(g, cg_muli(g, row, LINE), cg_muli(g, swizzled, PIECE));
         to[i] = cg_gep(g, stage, to[i]);
     }
     for (int i = 0; i < s->nacc; i++)
@@ -256,7 +256,7 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
                            const struct lanes *l, val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
-    int n = c->p.s->nacc * l->turns, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
+    int n = c->p.s->nacc * l->rounds, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
     cg_for f;
     if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
@@ -323,14 +323,14 @@ static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     const et_step *s = c->p.s;
     int bytes = by->asks ? ET_ASK_LINE : PIECE;
     int pieces = et_stream_row_bytes(&c->p) > bytes ? et_stream_row_bytes(&c->p) / bytes : 1;
-    bool turns = !c->p.stage_k && !by->asks;
+    bool rounds = !c->p.stage_k && !by->asks;
     if (c->p.stage_k && !by->asks) pieces = LINE / PIECE;
-    struct lanes l = lanes_of(g, pieces, turns ? et_stream_turns(cg_cx(g), pieces) : 1);
+    struct lanes l = lanes_of(g, pieces, rounds ? et_stream_rounds(cg_cx(g), pieces) : 1);
     val from[MOST_FROM];
     if (by->asks) c->p.auxiliary = NULL; /* too small to be worth it */
-    for (int i = 0; i < s->nacc * l.turns; i++)
-        from[i] = source(g, c, i / l.turns, l.row[i % l.turns], l.unit[i % l.turns], bytes);
-    cg_auxiliary_begin(g, c, from + s->nacc * l.turns);
+    for (int i = 0; i < s->nacc * l.rounds; i++)
+        from[i] = source(g, c, i / l.rounds, l.row[i % l.rounds], l.unit[i % l.rounds], bytes);
+    cg_auxiliary_begin(g, c, from + s->nacc * l.rounds);
     if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     produce_chunks(g, c, by, &l, from);

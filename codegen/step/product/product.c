@@ -17,7 +17,7 @@ enum { MOST_CARRIED = ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1 };
 
 /* ---- its plan ---- */
 
-/* ---- where it is ---- */
+/* ---- its frame ---- */
 
 static void addresses(cg *g, et_contract *c) {
     c->now.kend = cg_emit_i32(g, c->p.extent);
@@ -43,7 +43,7 @@ struct ways {
     int mark;
 };
 
-/* Into the way of the plan for a packed b, then that of the other, then on from both. */
+/* Branches: to the code of the plan for a packed b, to that of the other plan, and behind both. */
 static void ways_begin(cg *g, struct ways *w, val is_packed) {
     for (int i = 0; i < 2; i++)
         w->way[i] = cg_block(g, i ? "dense" : "packed");
@@ -68,13 +68,13 @@ static val of_ways(cg *g, struct ways *w, val packed, val dense) {
     return phi;
 }
 
-/* From a slot of the ring it is not far, and registers that hold the first loads of both plans are
- * more than a lane has where words are read one by one: those wait until the way is gone. */
+/* Loads from a stage take little time, and the first loads of both plans are more registers than a
+ * lane has where words are read one by one: these come behind the branch. */
 static bool loads_late(const cg *g, const et_contract *c) {
     return c->weights->streamed || g->t->spread;
 }
 
-/* The first loads of either plan: what the other's are, nobody reads. */
+/* The first loads of either plan: the registers of the other one are not read. */
 static void first_loads_of(cg *g, et_contract *c) {
     struct ways w;
     et_contract *o = c->other;

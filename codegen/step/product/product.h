@@ -1,4 +1,4 @@
-/* product.h - CONTRACT steps: what the kernel calls, and what the files of this room share. */
+/* product.h - CONTRACT steps: for the kernel, and for the files of this room. */
 #ifndef ET_CODEGEN_PRODUCT_H
 #define ET_CODEGEN_PRODUCT_H
 
@@ -6,15 +6,15 @@
 #include "codegen/step/pipeline/pipeline.h"
 
 /* ---- product.c ---- */
-/* Where the step's operands are, and the first loads of b. */
+/* Addresses of the step's operands, and the first loads of b. */
 et_contract *cg_contract_begin(cg *, const et_step *);
 void cg_contract_run(cg *, et_contract *);
-/* All sums of the tile. */
+/* The mainloop, and all sums of the tile to local memory. */
 void cg_contract_multiply(cg *, et_contract *, val *sums);
 
 /* ---- guess.c: a step whose first weights a tensor chooses ---- */
-/* Before the waits: loads those that it names then. After them, with the rows' addresses: loads
- * the right ones, where these were others. */
+/* Before the waits: loads the weights that the tensor names then. After them: where it names others
+ * now, loads these. */
 void cg_contract_guess(cg *, et_contract *);
 void cg_contract_guessed(cg *, et_contract *);
 
@@ -36,8 +36,8 @@ void cg_contract_staged_chunks(cg *, const et_contract *, val chunks, val *carri
 /* ---- sums.c ---- */
 /* Sums of the band whose rows begin at ROW0 (NULL: all, from 0), into local memory. */
 void cg_contract_write(cg *, const et_contract *, val row0, const val *sums);
-val cg_sums_of(cg *, const et_contract *, val sum); /* its sets, added up and scaled */
-void cg_sums_add(cg *, const et_contract *); /* split-K of the waves, by a step of its own; */
-void cg_sums_begin(cg *, const et_step *);   /* or, from now on, by who reads them */
+val cg_sums_of(cg *, const et_contract *, val sum); /* the sum of its sets, scaled */
+void cg_sums_add(cg *, const et_contract *);        /* adds up the waves' parts (split-K), */
+void cg_sums_begin(cg *, const et_step *);          /* or leaves that to the step that reads them */
 
 #endif

@@ -1,8 +1,8 @@
 /* Rows of a product staged in local memory: of any expression, converted on the way. */
 #include "codegen/step/product/rows.h"
 
-/* What is done with all items of a staging: first one thing with some of them, so that their loads
- * overlap, and then the other. */
+/* A function of an item of a staging. The first is called for some items, so that their loads
+ * overlap, then the second for these. */
 struct staging {
     cg *g;
     const et_contract *c;
@@ -86,8 +86,8 @@ static void store_halves(struct staging *s, struct item *it) {
 
 enum { UNROLL = 4 };
 
-/* All items, that are TOTAL, at a time: the last of them by several work-items where there are more
- * of these, which store the same. False where they are not known to be few. */
+/* All TOTAL items at once; several work-items repeat the last one, and store the same. False unless
+ * the items are known to be few. */
 static bool all_items(struct staging *s, val total, each_fn *first, each_fn *then) {
     cg *g = s->g;
     int64_t wg = g->p->workgroup;
@@ -117,7 +117,7 @@ static val count_items(const struct staging *s) {
                : LLVMBuildShl(g->b, total, st->slots, "");
 }
 
-/* Several items at a time while every work-item has them. */
+/* Several items at a time while all work-items have as many. */
 static void each_item(struct staging *s, each_fn *first, each_fn *then) {
     cg *g = s->g;
     const et_staging *st = s->st;
@@ -191,7 +191,7 @@ bool cg_rows_still_there(cg *g, const et_contract *c) {
            cg_is_same(g, s, s->mlive) && cg_is_same(g, s, s->kextent);
 }
 
-/* ---- which ---- */
+/* ---- the table ---- */
 
 /* log2 of N, which is at least 1, rounded up; at most 4. */
 static val log2_of(cg *g, val n) {

@@ -1,20 +1,20 @@
-/* rows.h - where the rows of a product with weights in registers come from. */
+/* rows.h - sources of the rows of a product whose weights are in registers. */
 #ifndef ET_CODEGEN_PRODUCT_ROWS_H
 #define ET_CODEGEN_PRODUCT_ROWS_H
 
 #include "codegen/step/product/product.h"
 
-/* One way: a row of the table in rows.c. */
+/* A source: a row of the table in rows.c. */
 struct et_rows {
-    /* Before the first chunk. Values that go from chunk to chunk are put behind sums and weights in
-     * CARRIED; returns how many. */
+    /* Before the first chunk. Puts its loop-carried values behind sums and weights in CARRIED;
+     * returns how many. */
     int (*begin)(cg *, et_contract *, val *carried);
-    /* CHUNK's turn has come: where its rows begin in the buffer, in elements; NULL: they are to be
-     * staged, or are in registers. What comes later is asked for. */
+    /* Before CHUNK is multiplied: the offset of its rows in the buffer, in elements; NULL: they are
+     * to be staged, or are in registers. Issues copies of later chunks. */
     val (*at)(cg *, const et_contract *, val chunk);
     /* Fragments of the chunk in registers: by unit, piece and row; NULL: none are. */
     val *(*fragments)(const et_contract *);
-    void (*next)(cg *, const et_contract *, val chunk); /* it has been multiplied */
+    void (*next)(cg *, const et_contract *, val chunk); /* after CHUNK has been multiplied */
 };
 const struct et_rows *cg_rows_of(const et_mainloop *);
 
@@ -30,8 +30,7 @@ typedef struct {
     bool meet; /* others may still read the buffer: a barrier comes before the first store */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
-/* Are the rows that the tile before has staged for the step there, where it had the same; all of
- * those of a chunk? */
+/* Are the rows that the tile before has staged those of this tile, and still there? */
 bool cg_rows_still_there(cg *, const et_contract *);
 
 /* ---- rows_ahead.c: copied to LDS some chunks ahead ---- */
@@ -42,7 +41,7 @@ val cg_rows_ahead_at(cg *, const et_contract *, val chunk);
 int cg_rows_own_begin(cg *, et_contract *, val *carried);
 val *cg_rows_own_fragments(const et_contract *);
 void cg_rows_own_next(cg *, const et_contract *, val chunk);
-void cg_rows_own_turn(const et_contract *,
-                      int turn); /* of the chunks in registers, which is next */
+void cg_rows_own_select(const et_contract *,
+                        int turn); /* of the chunks in registers, which is next */
 
 #endif

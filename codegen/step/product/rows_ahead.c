@@ -1,16 +1,16 @@
 /* The rows of a of products with few of them, copied to LDS some chunks ahead of the products.
  *
- * Staged when its turn comes, each chunk is a trip to the L2 that nothing hides. Where a is a
- * tensor of the operands' type and the family copies without waiting, the buffer is a ring of
- * turns: it holds the chunk that is multiplied and those after it, which are in flight
- * meanwhile. Rows that are not there are zero. One to four rows leave room for so many chunks at
- * once that staging them together is as good (slots_of in contract.c). */
+ * Staged just before it is multiplied, each chunk would add a trip to the L2. Where a is a tensor
+ * of the operands' type and the family has asynchronous copies, the buffer has stages: of the chunk
+ * being multiplied and of those after it, which are in flight. Rows that do not exist are zero.
+ * With one to four rows so many chunks have room that staging them together is as good (slots_of in
+ * rows.c). */
 #include "codegen/step/product/rows.h"
 
 enum { PIECE = 16 };
 
-/* A work-item's pieces of a's rows: where they come from, bytes there are of each in a whole chunk,
- * its k and its place, in elements, within a chunk. */
+/* A work-item's pieces of a's rows: address, bytes in a whole chunk, k, and the offset within a
+ * chunk, in elements. */
 struct et_ahead {
     cg_addr from[ET_MAX_AHEAD];
     val there[ET_MAX_AHEAD], k[ET_MAX_AHEAD], to[ET_MAX_AHEAD];
@@ -20,7 +20,7 @@ static void begin_item(cg *g, const et_contract *c, struct et_ahead *a, int j) {
     int per = c->p.kc / c->p.piece;
     val item = cg_addi(g, g->tid, (int64_t)j * g->p->workgroup);
     int all = c->p.s->tm * per;
-    if (all % g->p->workgroup) /* those that have none left copy one once more */
+    if (all % g->p->workgroup) /* work-items without one repeat another */
         item = LLVMBuildURem(g->b, item, cg_i32(g, all), "");
     val row = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
     val k = cg_muli(g, LLVMBuildURem(g->b, item, cg_i32(g, per), ""), c->p.piece);
@@ -42,12 +42,12 @@ static void begin_item(cg *g, const et_contract *c, struct et_ahead *a, int j) {
 }
 
 /* Where CHUNK's rows begin, in elements. */
-static val turn_of(cg *g, const et_contract *c, val chunk) {
-    val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->p.rows_ahead), "");
-    return cg_muli(g, turn, (int64_t)c->p.s->tm * c->p.pitch_a);
+static val stage_of(cg *g, const et_contract *c, val chunk) {
+    val stage = LLVMBuildURem(g->b, chunk, cg_i32(g, c->p.rows_ahead), "");
+    return cg_muli(g, stage, (int64_t)c->p.s->tm * c->p.pitch_a);
 }
 
-/* Bytes of the item's piece of CHUNK that there are. */
+/* Bytes of the item's piece that CHUNK has. */
 static val piece_bytes(cg *g, const et_contract *c, const struct et_ahead *a, val chunk, int j) {
     if (!c->p.tail) return a->there[j];
     val k = cg_add(g, cg_muli(g, chunk, c->p.kc), a->k[j]);
@@ -58,17 +58,17 @@ static val piece_bytes(cg *g, const et_contract *c, const struct et_ahead *a, va
                    (val[]){cg_muli(g, left, c->p.size), a->there[j]});
 }
 
-/* CHUNK, if there is one of that number; a group of copies in any case. */
+/* Copies CHUNK, if there is such; a group of copies in any case. */
 static void copy_chunk(cg *g, const et_contract *c, val chunk) {
     const struct et_ahead *a = c->now.ahead;
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, c->now.nchunks));
     val far = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)c->p.kc * c->p.size);
-    val turn = turn_of(g, c, chunk);
+    val stage = stage_of(g, c, chunk);
     for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++) {
         val lane = LLVMBuildZExt(g->b, a->from[j].lane, g->i64, "");
         val from = cg_gep(g, cg_gep(g, a->from[j].base, far), lane);
-        val to = cg_local_ptr(g, c->p.s->stage_a, cg_add(g, turn, a->to[j]));
+        val to = cg_local_ptr(g, c->p.s->stage_a, cg_add(g, stage, a->to[j]));
         g->family->copy(g, to, from, piece_bytes(g, c, a, chunk, j));
     }
     cg_if_end(g, &some);
@@ -90,5 +90,5 @@ val cg_rows_ahead_at(cg *g, const et_contract *c, val chunk) {
     g->family->copied(g, c->p.rows_ahead - 2);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     copy_chunk(g, c, cg_addi(g, chunk, c->p.rows_ahead - 1));
-    return turn_of(g, c, chunk);
+    return stage_of(g, c, chunk);
 }

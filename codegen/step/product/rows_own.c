@@ -1,14 +1,13 @@
 /* The rows of a of products with few of them, straight from memory to registers.
  *
- * Where waves share a tile's k and none of its columns, no row of a is read by two of them, so LDS
- * would only hold up what a wave wants: a trip to the L2 and two barriers for each chunk, or as
- * little in flight as LDS has room for. Registers have more, and no wave waits for another. Each
- * lane loads what it multiplies, some chunks ahead. Rows that are not there are the last again:
- * nobody looks at their sums. */
+ * Where waves share a tile's k and none of its columns, each element of a is read by one wave, and
+ * LDS would only add a trip to the L2 and two barriers a chunk, or limit the bytes in flight.
+ * Registers have more room, and no wave waits for another. Each lane loads its fragments some
+ * chunks ahead. Rows that do not exist are the last one again: their sums are not stored. */
 #include "codegen/step/product/rows.h"
 
-/* Where they are, and those of each chunk that is there or in flight, of which number TURN is
- * multiplied. */
+/* Addresses, and the rows of each chunk in registers or in flight; number TURN is multiplied now.
+ */
 struct et_own {
     cg_addr row[ET_MAX_ROWS];
     val *of;
@@ -66,6 +65,6 @@ void cg_rows_own_next(cg *g, const et_contract *c, val chunk) {
     }
 }
 
-void cg_rows_own_turn(const et_contract *c, int turn) {
+void cg_rows_own_select(const et_contract *c, int turn) {
     c->now.own->turn = turn;
 }

@@ -10,7 +10,7 @@ static int run_of(const et_contract *c) {
     return n;
 }
 
-/* Where element AT of product I's sums is, or of number PRODUCT, where that is not NULL. */
+/* The address of element AT of product I's sums, or of number PRODUCT, unless NULL. */
 static val sum_ptr(cg *g, const et_contract *c, int i, val product, val at) {
     const et_local *l = g->f->locals;
     const int *acc = c->p.s->acc;

@@ -1,4 +1,4 @@
-/* Weights of a product to a lane's registers, wherever they come from. */
+/* Weights of a product to a lane's registers, from any source. */
 #include "codegen/step/product/weights.h"
 
 static void load_direct(cg *g, const et_contract *c, val chunk, et_source which, val *out) {

@@ -44,7 +44,7 @@ struct amdgpu_product {
 
 /* With 64 lanes; with 32; where the halves of 32 lanes both hold all k and the instruction deals
  * rows of the result to them in turn; where there is no instruction. */
-extern const et_layout amdgpu_rows_64, amdgpu_rows_32, amdgpu_rows_paired, amdgpu_rows_turned;
+extern const et_layout amdgpu_rows_64, amdgpu_rows_32, amdgpu_rows_paired, amdgpu_rows_transposed;
 
 extern const et_family et_amdgpu;
 const struct amdgpu *amdgpu_of(const cg *); /* of the target that is being compiled for */
@@ -132,7 +132,7 @@ extern const struct amdgpu_product amdgpu_mfma_bf16, amdgpu_mfma_f16, amdgpu_mfm
     .features = "+cumode"
 /* SIMDs of one CU: +cumode keeps a workgroup there. */
 #define AMDGPU_RDNA_TARGET                                                                         \
-    .family = &et_amdgpu, .wave = 32, .loads = 8, .rounds_apart = true, .simds = 2,                \
+    .family = &et_amdgpu, .wave = 32, .loads = 8, .no_bf16_rounding = true, .simds = 2,            \
     .lds_bytes = 65536, .decode = AMDGPU_DECODE(1)
 
 #endif

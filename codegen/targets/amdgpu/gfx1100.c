@@ -4,7 +4,7 @@
 static const et_fragment fragments[] = {
     {ET_BF16, 16, &amdgpu_rows_paired, &amdgpu_wmma_bf16, NULL, NULL},
     {ET_F16, 16, &amdgpu_rows_paired, &amdgpu_wmma_f16, NULL, NULL},
-    {ET_F32, 1, &amdgpu_rows_turned, &amdgpu_fma_f32, NULL, NULL},
+    {ET_F32, 1, &amdgpu_rows_transposed, &amdgpu_fma_f32, NULL, NULL},
 };
 
 static const struct amdgpu own = {

@@ -6,7 +6,7 @@ static const struct amdgpu_product e4m3 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16
 static const et_fragment fragments[] = {
     {ET_BF16, 8, &amdgpu_rows_32, &amdgpu_wmma_bf16, NULL, NULL},
     {ET_F16, 8, &amdgpu_rows_32, &amdgpu_wmma_f16, NULL, NULL},
-    {ET_F32, 1, &amdgpu_rows_turned, &amdgpu_fma_f32, NULL, NULL},
+    {ET_F32, 1, &amdgpu_rows_transposed, &amdgpu_fma_f32, NULL, NULL},
     {ET_E4M3, 8, &amdgpu_rows_32, &e4m3, NULL, NULL},
 };
 

@@ -17,7 +17,7 @@ extern const et_target et_amdgpu_gfx90a;
 const et_target et_amdgpu_gfx90a = {
     .name = "gfx90a",
     AMDGPU_CDNA_TARGET,
-    .rounds_apart = true,
+    .no_bf16_rounding = true,
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,

@@ -19,7 +19,7 @@ extern const et_target et_amdgpu_gfx942;
 const et_target et_amdgpu_gfx942 = {
     .name = "gfx942",
     AMDGPU_CDNA3_TARGET,
-    .rounds_apart = true,
+    .no_bf16_rounding = true,
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,

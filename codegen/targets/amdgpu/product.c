@@ -40,10 +40,10 @@ const et_layout amdgpu_rows_paired = {.n = {{8, 1, 2, 4}},
                                       .sum_m = {{1, 2, 4, 8}}};
 
 /* Lane v of a half holds the row of the half's v-th result. */
-const et_layout amdgpu_rows_turned = {.n = {{1, 2, 4, 8, 8}},
-                                      .m = {{1, 2, 4, 8}},
-                                      .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
-                                      .sum_m = {{1, 2, 4, 8}}};
+const et_layout amdgpu_rows_transposed = {.n = {{1, 2, 4, 8, 8}},
+                                          .m = {{1, 2, 4, 8}},
+                                          .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
+                                          .sum_m = {{1, 2, 4, 8}}};
 
 /* Part I of codes, of which eight are one operand. CLEAN: they may hold minus zero. */
 static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val v, int i,

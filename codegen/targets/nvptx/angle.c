@@ -13,7 +13,7 @@ struct angle {
     val rest;  /* between -pi / 4 and pi / 4, or a little beyond */
 };
 
-static struct angle of_few_turns(cg *g, val x) {
+static struct angle reduce_small(cg *g, val x) {
     val n = LLVMBuildFMul(g->b, x, cg_f32(g, M_2_PI), "");
     n = cg_call(g, "llvm.rint", 1, &g->f32, 1, &n);
     for (int i = 0; i < 3; i++)
@@ -56,7 +56,7 @@ static val window(cg *g, val first, int i) {
 
 /* X = m 2^(e - 23), of which m times 2 / pi has to be known modulo 4 and to the bit 2^-62: bits of
  * 2 / pi that make multiples of 4 are left out, and so are those after the 96 that follow. */
-static struct angle of_many_turns(cg *g, val x) {
+static struct angle reduce_large(cg *g, val x) {
     val bits = nvptx_bits(g, x), one = cg_i64(g, 1);
     val e = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, cg_i32(g, 23), ""), cg_i32(g, 255), "");
     val m = LLVMBuildAnd(g->b, bits, cg_i32(g, 0x7fffff), ""), product = NULL;
@@ -87,10 +87,10 @@ static struct angle reduced(cg *g, val x) {
     val size = cg_call(g, "llvm.fabs", 1, &g->f32, 1, &x);
     cg_cond(g, nvptx_is(g, LLVMRealOLT, size, FEW), few, many);
     cg_at(g, few);
-    struct angle a = of_few_turns(g, x);
+    struct angle a = reduce_small(g, x);
     cg_br(g, out);
     cg_at(g, many);
-    struct angle b = of_many_turns(g, x);
+    struct angle b = reduce_large(g, x);
     cg_br(g, out);
     cg_at(g, out);
     struct angle r = {LLVMBuildPhi(g->b, g->i32, ""), LLVMBuildPhi(g->b, g->f32, "")};
@@ -102,7 +102,7 @@ static struct angle reduced(cg *g, val x) {
 }
 
 /* The sine of X and AHEAD quarter turns more. */
-static val sine_ahead(cg *g, val x, int ahead) {
+static val sine_shifted(cg *g, val x, int ahead) {
     static const double s[] = {-0.16666666637, 0.0083333288325, -0.00019839162365, 2.7167121399e-6};
     static const double c[] = {0.041666666616, -0.0013888883156, 2.4799362671e-5, -2.7197297562e-7};
     struct angle a = reduced(g, x);
@@ -119,9 +119,9 @@ static val sine_ahead(cg *g, val x, int ahead) {
 }
 
 val nvptx_sine(cg *g, const val *x) {
-    return sine_ahead(g, x[0], 0);
+    return sine_shifted(g, x[0], 0);
 }
 
 val nvptx_cosine(cg *g, const val *x) {
-    return sine_ahead(g, x[0], 1);
+    return sine_shifted(g, x[0], 1);
 }

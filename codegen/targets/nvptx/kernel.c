@@ -36,7 +36,7 @@ void nvptx_declare_kernel(cg *g, size_t bytes) {
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMAddAttributeAtIndex(g->fn, FIRST,
                             LLVMCreateTypeAttribute(g->ctx, byval, LLVMArrayType2(g->i8, bytes)));
-    /* Nobody writes to it, so functions that are handed its address may read it where it is. */
+    /* It is never written, so functions that get its address may read it where it is. */
     attribute(g, FIRST, "nvvm.grid_constant", "");
     enum_attribute(g, g->fn, FIRST, "align", 8);
     enum_attribute(g, g->fn, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);

@@ -44,7 +44,7 @@ val nvptx_read_lane(cg *g, val v, val lane) {
 /* Where groups of lanes may be missing, only the two that speak wait for each other. */
 val nvptx_shuffle_xor(cg *g, val v, int mask) {
     val who = everyone(g);
-    if (g->apart) {
+    if (g->diverged) {
         val first = LLVMBuildAnd(g->b, g->lane, cg_i32(g, ~mask), "");
         who = LLVMBuildShl(g->b, cg_i32(g, 1 | (int64_t)1 << mask), first, "");
     }

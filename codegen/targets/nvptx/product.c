@@ -128,8 +128,8 @@ static val into(cg *g, const char *name, int nargs, val *args, int nsum, val acc
 
 /* ACC and the products with rows n the instruction's, each of few rows m with the next of the
  * vectors of sums. */
-static val turned_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
-                           val acc) {
+static val transposed_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
+                               val acc) {
     const struct nvptx_product *p = fr->own;
     int steps = lane_k / fr->lane_k, words = steps * WORDS, cols = et_deal_values(&fr->layout->m);
     int all = (int)LLVMGetVectorSize(LLVMTypeOf(acc));
@@ -146,7 +146,7 @@ static val turned_products(cg *g, const et_fragment *fr, int lane_k, const val *
 }
 
 val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m, val acc) {
-    if (fr->layout != &nvptx_rows) return turned_products(g, fr, lane_k, n, m, acc);
+    if (fr->layout != &nvptx_rows) return transposed_products(g, fr, lane_k, n, m, acc);
     const struct nvptx_product *p = fr->own;
     int steps = lane_k / fr->lane_k, words = steps * WORDS;
     for (int s = 0; s < steps; s++) {

@@ -269,7 +269,7 @@ static check_result run_tasks(struct check *c, et_program *whole) {
             bool state = p->tensors[i].kind == ET_TENSOR_STATE;
             if (!memory[v] || !state) {
                 memory[v] = realloc(memory[v], bytes + 1);
-                if (c->before[launch][v] && p->tensors[i].turned)
+                if (c->before[launch][v] && p->tensors[i].relaid)
                     et_relay_elements(p->g->exprs, &p->tensors[i], et_tensor_count(c->data[v]),
                                       c->before[launch][v], memset(memory[v], 0, bytes));
                 else if (c->before[launch][v])

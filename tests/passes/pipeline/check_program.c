@@ -30,14 +30,14 @@ static void prepare(struct check *c) {
         const et_tensor *x = &c->p->tensors[t];
         if (x->kind == ET_TENSOR_TEMP || x->kind == ET_TENSOR_CONST) continue;
         et_tensor_data *d = c->data[x->value.id];
-        const et_shape *shape = x->turned ? &c->g->vals[x->value.id].shape : &x->shape;
+        const et_shape *shape = x->relaid ? &c->g->vals[x->value.id].shape : &x->shape;
         if (!d) d = c->data[x->value.id] = tm_tensor(c->a, c->g, shape, c->syms);
         if (x->kind == ET_TENSOR_OUTPUT)
             memset(d->p, 0xff, (size_t)et_tensor_count(d) * 4);
         else
             tm_fill(d);
         c->start[t] = tm_bytes(c->a, d);
-        if (!x->turned) continue;
+        if (!x->relaid) continue;
         int64_t n = et_tensor_count(d);
         void *turned = et_alloc(c->a, (size_t)et_dtype_size(d->dtype, n) + 1);
         et_relay_elements(c->g->exprs, x, n, c->start[t], turned);

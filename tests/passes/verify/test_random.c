@@ -54,7 +54,7 @@ static void **start_of(fixture *f, const et_program *p) {
         if (x->kind == ET_TENSOR_TEMP || x->kind == ET_TENSOR_CONST) continue;
         et_tensor_data d = stored(f, x);
         start[t] = tm_bytes(f->arena, &d);
-        if (!x->turned) continue;
+        if (!x->relaid) continue;
         int64_t n = et_tensor_count(&d);
         void *turned = et_alloc(f->arena, (size_t)et_dtype_size(d.dtype, n) + 1);
         et_relay_elements(p->g->exprs, x, n, start[t], turned);

@@ -240,7 +240,7 @@ static void fill(struct meaning *m, int k) {
         else
             fill_tensor(d, p->tensors[i].name);
         m->start[k][i] = tm_bytes(m->a, d);
-        if (!p->tensors[i].turned) continue;
+        if (!p->tensors[i].relaid) continue;
         void *turned =
             memset(et_alloc(m->a, (size_t)m->bytes[k][i] + 1), 0, (size_t)m->bytes[k][i]);
         et_relay_elements(p->g->exprs, &p->tensors[i], et_tensor_count(d), m->start[k][i], turned);

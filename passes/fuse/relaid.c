@@ -18,14 +18,14 @@ struct weight {
     bool other; /* something else reads it, or too many do */
 };
 
-struct turning {
+struct choosing {
     et_lowering *lo;
     struct weight *weight;     /* by tensor */
     const et_product *product; /* whose right operand is walked over, or NULL */
 };
 
 static void look(void *ctx, et_expr e) {
-    struct turning *t = ctx;
+    struct choosing *t = ctx;
     const et_node_x *x = et_x(t->lo->g->exprs, e);
     if (x->op != ET_X_LOAD || x->i2 != ET_LOAD_TENSOR ||
         t->lo->p->tensors[x->i].kind != ET_TENSOR_WEIGHT)
@@ -40,7 +40,7 @@ static void look(void *ctx, et_expr e) {
     w->k[w->nloads++] = t->product->k;
 }
 
-static void look_at_group(struct turning *t, et_group *gr) {
+static void look_at_group(struct choosing *t, et_group *gr) {
     et_expr *all[ET_GROUP_EXPRS];
     int n = et_group_exprs(gr, all);
     for (int i = 0; i < n; i++) {
@@ -107,11 +107,11 @@ static bool comes_before(struct place a, struct place b) {
 /* The dimensions in order, as load number I of W has them, and which are joined with the one in
  * front: where both indices together are one that is simpler. False: some dimension is of both. */
 static bool order_of(et_lowering *lo, const et_tensor *t, const struct weight *w, int i,
-                     et_turning *out) {
+                     et_relaying *out) {
     et_exprs *x = lo->g->exprs;
     int rank = t->shape.rank;
     struct place at[ET_MAX_RANK];
-    *out = (et_turning){0};
+    *out = (et_relaying){0};
     for (int d = 0; d < rank; d++) {
         int to = d;
         if (!place_of(x, w, i, d, &at[d])) return false;
@@ -132,14 +132,14 @@ static bool order_of(et_lowering *lo, const et_tensor *t, const struct weight *w
     return true;
 }
 
-static bool is_another(const et_turning *t, int rank) {
+static bool is_another(const et_relaying *t, int rank) {
     for (int d = 0; d < rank; d++)
         if (t->order[d] != d) return true;
     return false;
 }
 
 /* Are the rows of whole bytes that T has then? */
-static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_turning *by) {
+static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_relaying *by) {
     int64_t bits = et_dtype_bits(t->shape.dtype), n;
     for (int d = t->shape.rank; d-- > 0;) {
         if (!et_is_int(x, t->shape.dim[by->order[d]], &n)) return false;
@@ -150,8 +150,8 @@ static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_turning *b
 }
 
 /* *OUT: how T lies, the same for all of its loads; false: it stays as it is. */
-static bool turns(et_lowering *lo, const et_tensor *t, const struct weight *w, et_turning *out) {
-    et_turning more;
+static bool gains(et_lowering *lo, const et_tensor *t, const struct weight *w, et_relaying *out) {
+    et_relaying more;
     if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank) ||
         !has_bytes(lo->g->exprs, t, out))
         return false;
@@ -161,8 +161,8 @@ static bool turns(et_lowering *lo, const et_tensor *t, const struct weight *w, e
 }
 
 /* By value id, in memory that was there before the trial. */
-static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
-    struct turning t = {.lo = lo};
+static void look_at_plan(et_lowering *lo, et_relaying *all, et_relaying **found) {
+    struct choosing t = {.lo = lo};
     do {
         lo->again = false;
         et_build_groups(lo);
@@ -172,7 +172,7 @@ static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
         look_at_group(&t, &lo->p->groups[i]);
     for (int i = 0; i < lo->p->ntensors; i++) {
         const et_tensor *of = &lo->p->tensors[i];
-        if (turns(lo, of, &t.weight[i], &all[of->value.id]))
+        if (gains(lo, of, &t.weight[i], &all[of->value.id]))
             found[of->value.id] = &all[of->value.id];
     }
 }
@@ -180,8 +180,8 @@ static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
 void et_relay_weights(et_lowering *lo, const et_pass_options *opt) {
     if (et_is_without(opt->without, ET_FEATURE_RELAID) || opt->keep_order) return;
     size_t n = (size_t)lo->g->nvals;
-    et_turning *all = et_alloc(lo->g->arena, n * sizeof *all);
-    et_turning **found = et_alloc(lo->g->arena, n * sizeof *found);
+    et_relaying *all = et_alloc(lo->g->arena, n * sizeof *all);
+    et_relaying **found = et_alloc(lo->g->arena, n * sizeof *found);
     bool *forced = et_alloc(lo->g->arena, n * sizeof *forced);
     memcpy(forced, lo->forced, n * sizeof *forced);
     /* Expressions that stay would be gone through at the end of every trial to come. */
@@ -190,10 +190,10 @@ void et_relay_weights(et_lowering *lo, const et_pass_options *opt) {
     look_at_plan(lo, all, found);
     et_trial_end(&trial);
     memcpy(lo->forced, forced, n * sizeof *forced);
-    lo->turning = found;
+    lo->relaying = found;
 }
 
-void et_relay_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
+void et_relay_tensor(et_lowering *lo, et_tensor *t, const et_relaying *by) {
     et_relaid *as = et_alloc(lo->g->arena, sizeof *as);
     et_shape *s = &t->shape;
     as->rank = s->rank;
@@ -207,18 +207,18 @@ void et_relay_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
         else
             s->dim[s->rank++] = n;
     }
-    t->turned = as;
+    t->relaid = as;
 }
 
-int et_relaid_index(et_lowering *lo, const et_tensor *t, const et_turning *by, const et_expr *index,
-                    et_expr *out) {
+int et_relaid_index(et_lowering *lo, const et_tensor *t, const et_relaying *by,
+                    const et_expr *index, et_expr *out) {
     et_exprs *x = lo->g->exprs;
     int n = 0;
-    for (int d = 0; d < t->turned->rank; d++) {
+    for (int d = 0; d < t->relaid->rank; d++) {
         et_expr i = index[by->order[d]];
         bool simpler;
         if (by->joined[d])
-            out[n - 1] = join(x, out[n - 1], i, t->turned->dim[by->order[d]], &simpler);
+            out[n - 1] = join(x, out[n - 1], i, t->relaid->dim[by->order[d]], &simpler);
         else
             out[n++] = i;
     }

@@ -1,14 +1,10 @@
-/* Prefetches and copies of products that need not wait for a tile's events.
- *
- * Their plans say which weights are prefetched into the L2 (ir/product/early.c).
- *
- * A map before the product copies its auxiliary operands, such as a norm's weights, to LDS. No task
- * writes them, so where the family has asynchronous copies they start before the tile's waits.
- * Loaded between rows and product they would cost a round trip to memory that nothing hides. */
+/* Before a tile's waits, as plans say: weights of products prefetched into the L2
+ * (ir/product/early.c), and maps that copy auxiliary operands, such as a norm's weights, to LDS
+ * (ET_MAP_EARLY_COPY). Loaded between rows and product these would cost a round trip to memory. */
 #include "codegen/step/step.h"
 #include "ir/product/items.h"
 
-struct ahead {
+struct rows {
     cg *g;
     const et_step *s;
 };
@@ -24,7 +20,7 @@ static void prefetch_row(cg *g, val address, int64_t bytes) {
 }
 
 static void find_row(void *ctx, et_expr e) {
-    struct ahead *a = ctx;
+    struct rows *a = ctx;
     cg *g = a->g;
     int64_t extent;
     if (!et_prefetch_row(cg_cx(g), a->s, e)) return;
@@ -55,9 +51,9 @@ static void prefetch_weights(cg *g, const et_step *s, et_expr b, int64_t from, i
     cg_scope_end(g, mark);
 }
 
-void cg_prefetch_ahead(cg *g, const et_step *s) {
+void cg_prefetch_early(cg *g, const et_step *s) {
     const et_product_plan *w = cg_plan(g, s);
-    struct ahead a = {g, s};
+    struct rows a = {g, s};
     int64_t lines = (int64_t)w->prefetch * et_dtype_bytes(s->operand) / ET_LINE;
     if (w->prefetch_auxiliary) et_walk(g->x, s->a, find_row, &a);
     for (int i = 0; lines && i < s->nacc; i++)

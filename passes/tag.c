@@ -1,13 +1,13 @@
-/* Tagged temporaries: what of them a tile reads, a box of elements; the steps that take it to local
- * memory; and which number each store has, counted along the program. */
-#include "passes/take.h"
+/* Tagged temporaries: the box of elements that a tile reads of one; the steps that copy it to local
+ * memory; and the number that each store's tag has, counted along the program. */
+#include "passes/tag.h"
 #include "ir/base/diag.h"
 #include "ir/program/tags.h"
 #include <string.h>
 
 enum { MOST = 1 << 14, MAX_LOADS = 256 };
 
-struct taking {
+struct tagging {
     et_program *p;
     et_exprs *x;
     int t;
@@ -26,7 +26,7 @@ struct taking {
 
 /* ---- what is read ---- */
 
-static bool has_step_var(const struct taking *k, et_expr e) {
+static bool has_step_var(const struct tagging *k, et_expr e) {
     et_step_var v[ET_STEP_VARS];
     for (int i = 0, n = et_step_vars(k->x, k->step, v); i < n; i++)
         if (et_expr_has_var(k->x, e, v[i].var)) return true;
@@ -34,7 +34,7 @@ static bool has_step_var(const struct taking *k, et_expr e) {
 }
 
 /* E into a sum over what is the same in all of the task, and the rest. */
-static void split(struct taking *k, et_expr e, et_expr *task, et_expr *rest) {
+static void split(struct tagging *k, et_expr e, et_expr *task, et_expr *rest) {
     et_node_x n = *et_x(k->x, e);
     int64_t c;
     if (n.op == ET_X_ADD) {
@@ -48,7 +48,7 @@ static void split(struct taking *k, et_expr e, et_expr *task, et_expr *rest) {
     }
 }
 
-static void note_index(struct taking *k, int d, et_expr index) {
+static void note_index(struct tagging *k, int d, et_expr index) {
     et_expr task = et_int(k->x, 0), rest = task;
     int64_t lo, hi;
     split(k, index, &task, &rest);
@@ -62,7 +62,7 @@ static void note_index(struct taking *k, int d, et_expr index) {
 }
 
 static void note_load(void *ctx, et_expr e) {
-    struct taking *k = ctx;
+    struct tagging *k = ctx;
     const et_node_x n = *et_x(k->x, e);
     et_expr index[ET_MAX_RANK];
     if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || n.i != k->t) return;
@@ -79,7 +79,7 @@ static void note_load(void *ctx, et_expr e) {
 
 /* Where the box begins and how large it is; of a dimension in which that is not known, or that is
  * no larger, all of it. */
-static void close_box(struct taking *k) {
+static void close_box(struct tagging *k) {
     const et_shape *s = &k->p->tensors[k->t].shape;
     int64_t elements = 1, lo, hi;
     for (int d = 0; d < s->rank && k->nloads; d++) {
@@ -106,8 +106,8 @@ static bool lies_in_memory(const et_func *f, const et_step *s, const et_step_exp
     }
 }
 
-static bool look(et_program *p, const et_func *f, int t, struct taking *k) {
-    *k = (struct taking){.p = p, .x = p->g->exprs, .t = t};
+static bool look(et_program *p, const et_func *f, int t, struct tagging *k) {
+    *k = (struct tagging){.p = p, .x = p->g->exprs, .t = t};
     et_step_expr e[ET_STEP_EXPRS];
     for (int i = 0; i < f->nsteps; i++) {
         k->step = &f->steps[i];
@@ -122,7 +122,7 @@ static bool look(et_program *p, const et_func *f, int t, struct taking *k) {
     return !k->bad;
 }
 
-/* ---- who may be tagged ---- */
+/* ---- which may be tagged ---- */
 
 static bool stores(const et_func *f, int t, int *out_steps, bool *out_plain) {
     *out_steps = 0;
@@ -137,14 +137,14 @@ static bool stores(const et_func *f, int t, int *out_steps, bool *out_plain) {
 }
 
 static void note_any(void *ctx, et_expr e) {
-    struct taking *k = ctx;
+    struct tagging *k = ctx;
     const et_node_x *n = et_x(k->x, e);
     k->bad |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == k->t;
 }
 
-/* Who waits, notifies or counts reads it. */
+/* Is it read to decide what is waited for, notified or counted? */
 static bool decides(et_program *p, int t) {
-    struct taking k = {.p = p, .x = p->g->exprs, .t = t};
+    struct tagging k = {.p = p, .x = p->g->exprs, .t = t};
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
         for (int w = 0; w < g->nwaits; w++) {
@@ -174,7 +174,7 @@ static int users(const et_program *p, int func) {
     return n;
 }
 
-static int box_bytes(const struct taking *k, et_dtype t) {
+static int box_bytes(const struct tagging *k, et_dtype t) {
     int64_t n = et_dtype_bytes(t);
     for (int d = 0; d < k->p->tensors[k->t].shape.rank; d++)
         n *= k->size[d];
@@ -187,7 +187,7 @@ bool et_can_tag(et_program *p, int t, int lds) {
     const et_tensor *x = &p->tensors[t];
     int bits = et_dtype_bits(x->shape.dtype), steps;
     bool plain, any = false;
-    struct taking k;
+    struct tagging k;
     if (x->kind != ET_TENSOR_TEMP || et_dtype_is_code(x->shape.dtype) ||
         (bits != 16 && bits != 32) || x->shape.rank < 1 || decides(p, t))
         return false;
@@ -214,7 +214,7 @@ bool et_can_tag(et_program *p, int t, int lds) {
 
 /* Elements that a tile of the function takes of tensor T, or 0. */
 static int64_t taken(const et_program *p, const et_func *f, int t) {
-    struct taking k;
+    struct tagging k;
     int64_t n = 1;
     if (!look((et_program *)(uintptr_t)p, f, t, &k) || !k.nloads) return 0;
     for (int d = 0; d < p->tensors[t].shape.rank; d++)
@@ -224,17 +224,17 @@ static int64_t taken(const et_program *p, const et_func *f, int t) {
 
 /* ---- the type ---- */
 
-/* Everybody who reads it has it as the left operand of products of 16 bits, to whose type it is
+/* All readers have it as the left operand of products of 16 bits, to whose type it is
  * rounded there: it may as well be stored so. */
 static bool operand_of_all(et_program *p, int t, et_dtype *out) {
-    struct taking k;
+    struct tagging k;
     bool any = false;
     for (int i = 0; i < p->nfuncs; i++) {
         const et_func *f = &p->funcs[i];
         look(p, f, t, &k);
         for (int n = 0; n < f->nsteps && k.nloads; n++) {
             const et_step *s = &f->steps[n];
-            struct taking one = {.p = p, .x = p->g->exprs, .t = t};
+            struct tagging one = {.p = p, .x = p->g->exprs, .t = t};
             et_step_expr e[ET_STEP_EXPRS];
             for (int m = 0, count = et_step_exprs(s, e); m < count; m++)
                 et_walk(one.x, e[m].e, note_any, &one);
@@ -263,7 +263,7 @@ static et_expr *field(et_step *s, int i) {
     return i < ET_AT_PARTS ? &s->part[i] : NULL;
 }
 
-static void read_local(struct taking *k, et_func *f, int local) {
+static void read_local(struct tagging *k, et_func *f, int local) {
     int rank = k->p->tensors[k->t].shape.rank;
     for (int i = 0; i < k->nloads; i++) {
         et_expr index[ET_MAX_RANK];
@@ -282,7 +282,7 @@ static et_expr both(et_exprs *x, et_expr a, et_expr b) {
 }
 
 /* The step that takes the box, before all others but those that take. */
-static void add_step(struct taking *k, et_func *f, int local, et_expr tag) {
+static void add_step(struct tagging *k, et_func *f, int local, et_expr tag) {
     const et_tensor *t = &k->p->tensors[k->t];
     et_step s = et_step_make(ET_STEP_MAP);
     et_expr from[ET_MAX_RANK];
@@ -317,7 +317,7 @@ static void add_step(struct taking *k, et_func *f, int local, et_expr tag) {
 }
 
 static void tag_grid(et_program *p, int t, int grid, et_expr next) {
-    struct taking k;
+    struct tagging k;
     et_func *f = &p->funcs[p->grids[grid].func];
     et_exprs *x = p->g->exprs;
     int steps;
