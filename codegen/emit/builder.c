@@ -90,21 +90,33 @@ val cg_select(cg *g, val c, val a, val b) {
     return LLVMBuildSelect(g->b, c, a, b, "");
 }
 
-static val contract(val v) {
-    if (LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-    return v;
+/* What is rounded once is decided here, and not left to LLVM: its choice hangs on the code around,
+ * and the same sum would have other bits in another variant. */
+static bool is_product(val v) {
+    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == LLVMFMul;
 }
 
 val cg_fadd(cg *g, val a, val b) {
-    return contract(LLVMBuildFAdd(g->b, a, b, ""));
+    if (is_product(a)) return cg_fma(g, LLVMGetOperand(a, 0), LLVMGetOperand(a, 1), b);
+    if (is_product(b)) return cg_fma(g, LLVMGetOperand(b, 0), LLVMGetOperand(b, 1), a);
+    return LLVMBuildFAdd(g->b, a, b, "");
+}
+
+val cg_fsub(cg *g, val a, val b) {
+    if (is_product(a))
+        return cg_fma(g, LLVMGetOperand(a, 0), LLVMGetOperand(a, 1), LLVMBuildFNeg(g->b, b, ""));
+    if (is_product(b))
+        return cg_fma(g, LLVMBuildFNeg(g->b, LLVMGetOperand(b, 0), ""), LLVMGetOperand(b, 1), a);
+    return LLVMBuildFSub(g->b, a, b, "");
 }
 
 val cg_fmul(cg *g, val a, val b) {
-    return contract(LLVMBuildFMul(g->b, a, b, ""));
+    return LLVMBuildFMul(g->b, a, b, "");
 }
 
 val cg_fma(cg *g, val a, val b, val c) {
-    return cg_call(g, "llvm.fma", 1, &g->f32, 3, (val[]){a, b, c});
+    LLVMTypeRef t = LLVMTypeOf(a);
+    return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){a, b, c});
 }
 
 val cg_fmax(cg *g, val a, val b) {

@@ -170,7 +170,8 @@ val cg_addi(cg *, val, int64_t);
 val cg_muli(cg *, val, int64_t);
 val cg_icmp(cg *, LLVMIntPredicate, val, val);
 val cg_select(cg *, val c, val a, val b);
-val cg_fadd(cg *, val, val);
+val cg_fadd(cg *, val, val); /* of a product: fma; so too */
+val cg_fsub(cg *, val, val);
 val cg_fmul(cg *, val, val);
 val cg_fma(cg *, val a, val b, val c); /* a * b + c in one rounding */
 val cg_fmax(cg *, val, val);

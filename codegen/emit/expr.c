@@ -1,6 +1,7 @@
 /* Scalar expressions to LLVM values, each distinct one once per scope. */
 #include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,20 +242,28 @@ static val emit_compare(cg *g, et_xop op, val a, val b) {
     }
 }
 
+/* By a power of two: a product, as LLVM would make of it, which a sum can take in (cg_fadd). */
+static val divide(cg *g, val a, val b) {
+    LLVMBool inexact;
+    int power;
+    double by = LLVMIsAConstantFP(b) ? LLVMConstRealGetDouble(b, &inexact) : 0;
+    bool exact = frexp(fabs(by), &power) == 0.5 && abs(power) < 126;
+    return exact ? cg_fmul(g, a, cg_f32(g, 1 / by)) : g->family->divide(g, a, b);
+}
+
 static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     switch (x->op) {
     case ET_X_ADD:
         return cg_fadd(g, a, b);
     case ET_X_SUB: {
-        val v = LLVMBuildFSub(g->b, a, b, "");
-        if (LLVMIsAInstruction(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+        val v = cg_fsub(g, a, b);
         /* AMD's targets would read what it is used in as of -B, which has another sign of zero. */
         return LLVMIsAConstantFP(a) && LLVMIsNull(a) ? g->family->opaque(g, v) : v;
     }
     case ET_X_MUL:
         return cg_fmul(g, a, b);
     case ET_X_DIV:
-        return g->family->divide(g, a, b);
+        return divide(g, a, b);
     case ET_X_MIN:
         return cg_call(g, "llvm.minnum", 1, &g->f32, 2, (val[]){a, b});
     case ET_X_MAX:

@@ -75,6 +75,13 @@ static void item_values(cg *g, const et_reduce_loop *r, val item, val *v) {
         v[j] = cg_fmax(g, v[j], cg_f32(g, (double)-INFINITY));
 }
 
+/* Two results of which each may be a product, which is rounded: so the sum has the same bits where
+ * lanes have one each, as in a tile of fewer rows. */
+static struct best add_apart(cg *g, const et_reduce_loop *r, struct best a, struct best b) {
+    if (r->s->red != ET_RED_SUM || !r->real || r->plan.vector > 1) return cg_best_of(g, r, a, b);
+    return (struct best){LLVMBuildFAdd(g->b, a.v, b.v, ""), NULL};
+}
+
 /* Adds N items to ACC, ITEM and those LANES apart behind it: all are loaded before any is combined.
  */
 static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, val item, int n) {
@@ -84,6 +91,7 @@ static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, v
         at[i] = cg_addi(g, item, (int64_t)i * r->plan.lanes);
         item_values(g, r, at[i], v[i]);
     }
+    struct best each[ET_REDUCE_UNROLL];
     for (int i = 0; i < n; i++) {
         struct best part[16];
         for (int j = 0; j < r->plan.vector; j++)
@@ -92,8 +100,13 @@ static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, v
         for (int step = 1; step < r->plan.vector; step *= 2)
             for (int j = 0; j + step < r->plan.vector; j += 2 * step)
                 part[j] = cg_best_of(g, r, part[j], part[j + step]);
-        acc = cg_best_of(g, r, acc, part[0]);
+        each[i] = part[0];
     }
+    for (int step = 1; step < n && r->plan.lanes == 1; step *= 2) /* as lanes would combine them */
+        for (int i = 0; i + step < n; i += 2 * step)
+            each[i] = add_apart(g, r, each[i], each[i + step]);
+    for (int i = 0; i < (r->plan.lanes == 1 ? 1 : n); i++)
+        acc = add_apart(g, r, acc, each[i]);
     return acc;
 }
 

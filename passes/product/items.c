@@ -128,12 +128,15 @@ static int most_lanes(const et_product_cx *g, const et_reduce_loop *l) {
 }
 
 /* Lanes of a wave that share a row: one, where rows are ADJACENT, or as many as it has work for;
- * more, where others would have none. */
+ * more, where others would have none. Of a short row one or all have a part, since those add
+ * neighbours first, and a row has the same bits in a tile of few rows and of many. */
 static int lanes_of(const et_product_cx *g, const et_reduce_loop *l, int vector, bool adjacent) {
     int lanes = 1;
     while (!adjacent && lanes < g->t->wave && lanes < l->extent / vector)
         lanes *= 2;
     while (lanes < g->t->wave && l->rows < et_reduce_beside(g, lanes))
+        lanes *= 2;
+    while (lanes > 1 && lanes < g->t->wave && lanes < l->extent / vector)
         lanes *= 2;
     return lanes;
 }
@@ -158,7 +161,7 @@ void et_reduce_choose(const et_product_cx *g, const et_step *s, et_reduce_plan *
     while (l.extent < 1 ? v > 1 : l.extent % v)
         v /= 2;
     if (!several) out->lanes = lanes_of(g, &l, v, adjacent);
-    while (v > 1 && l.extent / v * 2 <= out->lanes)
+    while (v > 2 && l.extent / v * 2 <= out->lanes) /* a pair is added in one lane everywhere */
         v /= 2;
     out->vector = v;
     if (l.extent > 0 && l.extent / v >= MANY * out->lanes) out->unroll = MANY;

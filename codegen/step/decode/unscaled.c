@@ -321,9 +321,12 @@ static void begin(cg *g, et_contract *c) {
 static void end(cg *g, const et_contract *c, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int ns = 0; ns < c->p.nsub && has_one(g, c, i); ns++) {
-            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
             const val *n = c->now.scale->of[i] + (ptrdiff_t)ns * c->p.rows_n;
-            *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, i, n, NULL), "");
+            val by = factors(g, c, i, n, NULL);
+            for (int ms = 0; ms < c->p.msub; ms++) {
+                val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
+                *sum = LLVMBuildFMul(g->b, *sum, by, "");
+            }
         }
 }
 
