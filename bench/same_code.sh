@@ -1,9 +1,11 @@
 #!/bin/sh
-# same_code.sh BEFORE_BIN AFTER_BIN [--quick] [--cache=DIR] [--jobs=N] [--keep=DIR] [--only=PATTERN]
+# same_code.sh BEFORE_BIN AFTER_BIN [--quick] [--ir] [--cache=DIR] [--jobs=N] [--keep=DIR] [--only=PATTERN]
 # Do two builds of etcc make the same code objects, to the byte? Compiles every model and small program of the tree with both, for
 # all targets (NVIDIA's as PTX, which needs no assembler), and compares what comes out with cmp; of sources that are refused, the
 # messages. Static schedules for all, other schedules and options for a sample that takes each of them to each target.
 #   --quick          a dozen models, under a minute and a half of processor time
+#   --ir             compare the LLVM IR before LLVM's passes in place of objects: a fifth of the time, and the same answer where both builds
+#                    have the same LLVM and no change in what comes after (codegen/object.c, package and link_math of the families)
 #   --cache=DIR      keep what BEFORE_BIN made in DIR, and take it from there next time
 #   --keep=DIR       leave files that differ in DIR, as NAME.before and NAME.after
 #   --only=PATTERN   only cases whose line (source, target, options) matches the extended regular expression
@@ -26,7 +28,11 @@ if [ "${1:-}" = --case ]; then
         bin=$1 out=$2 status=0
         shift 2
         # shellcheck disable=SC2086
-        "$bin/etcc" $sources --target="$target" "$@" -o "$made/object.$kind" > "$made/said" 2>&1 || status=$?
+        if [ -n "$same_ir" ]; then
+            "$bin/etcc" $sources --target="$target" "$@" --unoptimised --emit-llvm="$made/object.$kind" > "$made/said" 2>&1 || status=$?
+        else
+            "$bin/etcc" $sources --target="$target" "$@" -o "$made/object.$kind" > "$made/said" 2>&1 || status=$?
+        fi
         if [ $status -eq 0 ]; then mv "$made/object.$kind" "$out"; else
             echo "exit status $status" >> "$made/said"
             mv "$made/said" "$out"
@@ -34,7 +40,7 @@ if [ "${1:-}" = --case ]; then
     }
     if [ -n "$same_cache" ]; then
         # shellcheck disable=SC2086
-        key=$({ echo "$same_before_hash $sources $target $*" && cat $sources; } | sha256sum)
+        key=$({ echo "$same_before_hash $same_ir $sources $target $*" && cat $sources; } | sha256sum)
         before=$same_cache/${key%% *}
         if [ ! -e "$before" ]; then
             compile "$same_before" "$before.new.$$" "$@"
@@ -62,10 +68,11 @@ usage() {
     sed -n '2s/^# /usage: /p' "$self" >&2
     exit 2
 }
-same_before='' same_after='' same_cache='' same_keep='' quick='' jobs=$(nproc) only=.
+same_before='' same_after='' same_cache='' same_keep='' same_ir='' quick='' jobs=$(nproc) only=.
 for argument; do
     case $argument in
     --quick) quick=yes ;;
+    --ir) same_ir=yes ;;
     --cache=*) same_cache=${argument#*=} ;;
     --keep=*) same_keep=${argument#*=} ;;
     --jobs=*) jobs=${argument#*=} ;;
@@ -83,7 +90,7 @@ trap 'exit 1' INT TERM
 for folder in "$same_cache" "$same_keep"; do [ -z "$folder" ] || mkdir -p "$folder"; done
 [ -z "$same_cache" ] || same_cache=$(cd "$same_cache" && pwd)
 [ -z "$same_keep" ] || same_keep=$(cd "$same_keep" && pwd)
-export same_before same_after same_before_hash same_cache same_keep same_work
+export same_before same_after same_before_hash same_cache same_keep same_ir same_work
 
 # ---- sources, side by side in one folder, so that messages name them alike everywhere
 mkdir "$same_work/sources"

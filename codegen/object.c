@@ -61,11 +61,14 @@ static bool write_ir(cg *g) {
 }
 
 static bool emit(cg *g, LLVMTargetMachineRef tm) {
+    bool early = g->opt->unoptimised;
+    if (early && !write_ir(g)) return false;
+    if (early && !g->opt->output) return true;
     if (!g->family->link_math(g)) return false;
     cg_stage(g, "device libraries");
     if (!optimise(g, tm)) return false;
     cg_stage(g, "optimise");
-    return write_ir(g);
+    return early || write_ir(g);
 }
 
 static bool count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {

@@ -29,7 +29,8 @@ typedef struct {
     const et_target *target;
     const char
         *output; /* path of the code object, or NULL; written to a temporary name and renamed */
-    const char *emit_llvm; /* path for the optimised LLVM IR text, or NULL */
+    const char *emit_llvm; /* path for the LLVM IR text, or NULL */
+    bool unoptimised;      /* that text is the one before LLVM's passes */
     /* The same for the machine code of loops with matrix instructions, as regions of llvm-mca. */
     const char *emit_loops;
     const char

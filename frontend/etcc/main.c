@@ -74,6 +74,8 @@ static const cli_option options[] = {
      "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
+    {"unoptimised", 0, CLI_FLAG, NULL, TO(unoptimised),
+     "with --emit-llvm: write it as it is before LLVM's passes"},
     {"emit-loops", 0, CLI_OUTPUT, "FILE", TO(emit_loops),
      "with -o, for AMD's GPUs: write the machine code of mainloops, each as a region for llvm-mca "
      "that is named after its task"},
