@@ -32,7 +32,7 @@ int et_stream_stage_bytes(const et_mainloop *c) {
 bool et_stream_alike(const et_product_cx *g, const et_mainloop *c, int per) {
     const et_step *s = c->s;
     for (int i = 0; i < s->nacc; i++)
-        for (int r = 0; r < s->tn; r += per)
+        for (int r = 0; r < s->tn && !et_stream_is_even(g->p, s, i); r += per)
             for (int k = 1; k < per; k++)
                 if (et_stream_row(g->p, s, i, r + k) - et_stream_row(g->p, s, i, r) !=
                     et_stream_row(g->p, s, i, k))

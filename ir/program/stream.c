@@ -97,14 +97,15 @@ int64_t et_stream_auxiliary_bytes(const et_program *p, const et_step *s, int64_t
     return most;
 }
 
-int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
+/* Elements from the first row of LOAD, along NVAR, to row ROW, or -1. */
+static int64_t row_of(const et_program *p, et_expr load, int nvar, int row) {
     et_exprs *x = p->g->exprs;
-    const et_node_x n = *et_x(x, et_stream_load(p, s, b));
+    const et_node_x n = *et_x(x, load);
     const et_tensor *t = &p->tensors[n.i];
     int64_t ahead = 0, stride = 1, d, size;
     for (int i = n.nops - 1; i >= 0; i--) {
-        et_expr at = et_subst_var(x, n.ops[i], s->nvar, et_int(x, row));
-        et_expr by = et_sub(x, at, et_subst_var(x, n.ops[i], s->nvar, et_int(x, 0)));
+        et_expr at = et_subst_var(x, n.ops[i], nvar, et_int(x, row));
+        et_expr by = et_sub(x, at, et_subst_var(x, n.ops[i], nvar, et_int(x, 0)));
         if (!et_is_int(x, by, &d)) return -1;
         ahead += d * stride;
         if (i && !et_is_int(x, t->shape.dim[i], &size)) return -1;
@@ -113,10 +114,27 @@ int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
     return ahead;
 }
 
+int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
+    return row_of(p, et_stream_load(p, s, b), s->nvar, row);
+}
+
+/* Is each row of LOAD, along NVAR, as far from the one before it as the second? */
+static bool is_even(const et_program *p, et_expr load, int nvar) {
+    const et_node_x *n = et_x(p->g->exprs, load);
+    for (int i = 0; i < n->nops; i++)
+        if (et_growth_of(p->g->exprs, n->ops[i], nvar) > ET_EVEN) return false;
+    return row_of(p, load, nvar, 1) >= 0;
+}
+
+bool et_stream_is_even(const et_program *p, const et_step *s, int b) {
+    return is_even(p, et_stream_load(p, s, b), s->nvar);
+}
+
 /* Rows one behind the other, of K elements at least. */
-static bool in_order(const et_program *p, const et_step *s, int b, int64_t k) {
-    for (int64_t n = 1, at = 0, next; n < s->tn; n++, at = next) {
-        next = et_stream_row(p, s, b, (int)n);
+static bool in_order(const et_program *p, const et_step *s, et_expr load, int64_t k) {
+    int rows = is_even(p, load, s->nvar) && s->tn > 2 ? 2 : s->tn;
+    for (int64_t n = 1, at = 0, next; n < rows; n++, at = next) {
+        next = row_of(p, load, s->nvar, (int)n);
         if (next < at + k) return false;
     }
     return true;
@@ -155,7 +173,7 @@ static bool streamable(const et_program *p, const et_step *s) {
     int bits = 0;
     for (int b = 0; b < s->nacc; b++) {
         et_expr load = et_stream_load(p, s, b);
-        if (!load.id || !in_order(p, s, b, k)) return false;
+        if (!load.id || !in_order(p, s, load, k)) return false;
         if (et_expr_eq(load, s->b[b]) && dtype_of(p, load) != s->operand) return false;
         if (b && et_dtype_bits(dtype_of(p, load)) != bits) return false;
         bits = et_dtype_bits(dtype_of(p, load));

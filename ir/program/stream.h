@@ -55,6 +55,8 @@ bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exis
 
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
+/* Is each of its rows as far from the one before as the second is from the first? */
+bool et_stream_is_even(const et_program *, const et_step *, int i);
 
 /* Give GRID, whose function has a step that can be streamed, the waits for what decides where its
  * weights are; false, and none, where no event says that one of these tensors is complete. */
