@@ -49,7 +49,7 @@ static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *
 
 /* Bytes of a slot for what lies beside the codes that fill it: what the grids of MODELS have most
  * of. */
-static int beside(const et_program *p, int bytes, uint32_t models) {
+static int64_t beside(const et_program *p, int bytes, uint32_t models) {
     int64_t most = 0;
     for (int i = 0; i < p->ngrids; i++) {
         const et_func *f = &p->funcs[p->grids[i].func];
@@ -58,7 +58,7 @@ static int beside(const et_program *p, int bytes, uint32_t models) {
         int64_t more = et_stream_auxiliary_bytes(p, &f->steps[step], bytes);
         most = more > most ? more : most;
     }
-    return (int)(most + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;
+    return most;
 }
 
 static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t models) {
@@ -71,9 +71,7 @@ static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t
         if (models >> p->grids[i].model & 1 && bytes > most) most = bytes;
     }
     if (!r.bytes || !models) return (et_ring){0};
-    r.bytes += beside(p, r.bytes, models);
-    /* Of as many k's: half of them, and which of four columns they are of. */
-    if (opt->packed) r.bytes = r.bytes / 2 + r.bytes / 16;
+    r.bytes = et_stream_stage(r.bytes, beside(p, r.bytes, models), opt->packed);
     if (with_chunks(p, &(uint32_t){0})) r.bytes = (r.bytes + ALIGN - 1) / ALIGN * ALIGN;
     r.slots = et_machine_slots(m, most, r.bytes);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;

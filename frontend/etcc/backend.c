@@ -6,6 +6,7 @@
 #include "passes/explain/floor_plan.h"
 #include "passes/passes.h"
 #include "passes/pipeline/findings.h"
+#include "passes/pipeline/pipeline.h"
 #include "runtime/files/output.h"
 #include <errno.h>
 #include <string.h>
@@ -237,7 +238,6 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .unverified = o->unverified,
                               .schedule = o->schedule,
                               .without = o->without,
-                              .target = &target,
                               .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(&target),
                               .zeros = o->sparse == ET_SPARSE_ZEROS,
                               .keep_order = o->sparse != ET_SPARSE_NONE,
@@ -248,6 +248,8 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .profile = o->times,
                               .findings = o->explain ? &findings : NULL,
                               .to = o->to};
+    const et_product_options plans = et_plans_by(&passes, &target);
+    on.plans = &plans;
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
     if (o->notes) tell_schedule(o, p);

@@ -298,7 +298,7 @@ static bool is_rounded(const et_product_cx *g, et_expr e, bool loads) {
 /* Does every step that stores to tensor T store values of e4m3? */
 static bool stored_rounded(const et_product_cx *g, int t) {
     bool any = false;
-    if (g->p->tensors[t].kind != ET_TENSOR_TEMP) return false;
+    if (g->alone || g->p->tensors[t].kind != ET_TENSOR_TEMP) return false;
     for (int f = 0; f < g->p->nfuncs; f++)
         for (int i = 0; i < g->p->funcs[f].nsteps; i++) {
             const et_step *s = &g->p->funcs[f].steps[i];

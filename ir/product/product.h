@@ -40,6 +40,7 @@ typedef struct {
     const bool *stored; /* et_program_stored, for what comes before waits (early.c); else NULL */
     et_features without;
     bool packed; /* weights may turn out to be 2:4, and be read packed then */
+    bool alone;  /* other functions are not looked at */
 } et_product_cx;
 et_product_cx et_product_context(const et_program *, const et_func *, const et_target *,
                                  et_arena *);

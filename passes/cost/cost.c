@@ -125,7 +125,8 @@ struct grid_estimate {
 
 static struct grid_estimate begin(et_program *p, const et_grid *g, const et_machine *m) {
     const et_func *f = &p->funcs[g->func];
-    struct grid_estimate e = {{p, p->g->exprs, f, m, NULL, NULL}, g, et_func_elements(p, f), {0}};
+    struct grid_estimate e = {
+        {p, p->g->exprs, f, m, NULL, NULL}, g, et_func_elements(p, f, m), {0}};
     for (int i = 0; i < f->nsteps; i++)
         e.elements[i].visits = e.elements[i].usual; /* what tensors hold is not known */
     et_grid_footprints(p, g, &e.fps);

@@ -3,6 +3,7 @@
 #define ET_COST_H
 
 #include "ir/program/program.h"
+#include "passes/cost/use.h"
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
 
@@ -37,11 +38,13 @@ typedef struct {
     double matrix_flops, vector_flops;
     double after_flops; /* of the latter, those that begin when a ring's products are done */
     double local_bytes; /* of operands, from local memory to the matrix unit */
-    double ring;  /* round trips of memory that the chunks of a ring take, one after another */
+    double ring;  /* round trips of memory that chunks of a pipeline, or blocks of positions, take,
+                     one after another */
     double turns; /* rows that are fetched only when those before them have been multiplied */
 } et_tile_cost;
 
-/* Operations and bytes of one element of each expression of a step: the same for every tile. */
+/* Operations and bytes of one element of each expression of a step, and how it is done: the same
+ * for every tile. */
 typedef struct {
     double ops, bytes;
     int code_bits; /* of a right operand that is codes times a scale (ir/program/scaled.h); or 0 */
@@ -50,10 +53,13 @@ typedef struct {
 } et_element_cost;
 typedef struct {
     et_element_cost value, a, b[ET_MAX_ACC], part[ET_AT_PARTS];
-    et_expr visits, usual; /* ATTEND: positions looked at, and as far as can be guessed */
+    et_product_use product; /* CONTRACT */
+    et_attend_use attend;   /* ATTEND */
+    et_expr visits, usual;  /* ATTEND: positions looked at, and as far as can be guessed */
 } et_step_elements;
-et_element_cost et_element_of(const et_program *, et_expr value);        /* outside of any step */
-et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
+et_element_cost et_element_of(const et_program *, et_expr value); /* outside of any step */
+et_step_elements *et_func_elements(const et_program *, const et_func *,
+                                   const et_machine *); /* by step */
 /* At how many values of KVAR side by side LOAD gives the same: scales of groups count once for all.
  */
 double et_load_repeats(const et_exprs *, const et_node_x *load, int kvar);
@@ -63,9 +69,9 @@ double et_load_repeats(const et_exprs *, const et_node_x *load, int kvar);
 typedef double (*et_value_fn)(void *ctx, et_expr, double guess);
 et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_elements *,
                              const et_machine *, et_value_fn, void *ctx);
-/* Rows of operands that are read from LDS for the products of a ring's chunk, by all waves of a
- * CONTRACT step together; GROUP_WAVES as the machine has it. */
-double et_ring_rows(const et_step *, int group_waves);
+/* Rows of operands that are read from LDS for the products of a pipeline's chunk, by all waves of a
+ * CONTRACT step together; ROWS: how they multiply together, GROUP_WAVES of them. */
+double et_pipeline_rows(const et_step *, et_warpgroup_rows, int group_waves);
 /* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
 double et_tile_us(const et_tile_cost *, const et_machine *);
 enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */

@@ -3,7 +3,6 @@
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 #include "passes/cost/cost.h"
-#include "passes/cost/use.h"
 
 enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, tanh, ... */
@@ -150,11 +149,12 @@ static bool multiplies(const et_func *f) {
     return false;
 }
 
-et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
+et_step_elements *et_func_elements(const et_program *p, const et_func *f, const et_machine *m) {
     et_step_elements *out = et_alloc(p->g->arena, (size_t)(f->nsteps + 1) * sizeof *out);
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_CONTRACT) {
+            out[i].product = et_product_use_of(p, f, s, m);
             out[i].a = per_element(p, s->a, -1, s->kvar, NULL);
             for (int k = 0; k < s->nacc; k++) {
                 out[i].b[k] = per_element(p, s->b[k], s->kvar, -1, NULL);
@@ -164,6 +164,7 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
                 if (s->operand != ET_BF16) b->code_bits = 0, b->plain = false;
             }
         } else if (s->kind == ET_STEP_ATTEND) {
+            out[i].attend = et_attend_use_of(p, f, s, m);
             for (int k = 0; k < ET_AT_PARTS; k++)
                 out[i].part[k] = per_element(p, s->part[k], -1, -1, NULL);
             out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
@@ -210,9 +211,8 @@ static double live_share(const struct tile *t, const et_step *s) {
     return share < 1 ? share : 1;
 }
 
-double et_ring_rows(const et_step *s, int group_waves) {
+double et_pipeline_rows(const et_step *s, et_warpgroup_rows rows, int group_waves) {
     double m = s->tm / s->wm, n = (double)s->nacc * s->tn / s->wn, waves = s->wm * s->wn;
-    et_warpgroup_rows rows = et_step_warpgroup(s, group_waves);
     if (rows == ET_WARPGROUP_NONE) return waves * (m + n);
     int own = et_step_products(s);
     double together =
@@ -220,72 +220,82 @@ double et_ring_rows(const et_step *s, int group_waves) {
     return waves / group_waves * together;
 }
 
-/* How often all waves of a tile wait for rows of K that they stage together: a buffer's at a time.
- * Where weights come ahead of tasks this shows, and a wave may have rows of its own instead. */
+/* How often all waves of a tile wait for rows of K that they stage together, copied ahead of their
+ * turn or not: a buffer's at a time. Where weights come ahead of tasks this shows, and a wave may
+ * have rows of its own instead. */
 static double rows_waited_for(const struct tile *t, const et_step *s, const et_step_elements *e,
-                              const et_product_use *by, double m, double k) {
+                              double m, double k) {
     double pieces = (double)(((int64_t)m + 15) / 16), n = 0;
     int held = et_step_declared_k(t->f, s);
     if (t->m->stream_kb && m > TOGETHER && e->a.ops > 0) n += pieces * (k / held); /* computed */
-    if (by->rows == ET_ROWS_STAGED && pieces > 1)
+    if (e->product.rows != ET_ROWS_OWN && pieces > 1)
         n += (pieces - 1) * (double)(int64_t)((k + held - 1) / held);
     return n;
 }
 
-/* Operations of a vector unit for an element of b. */
-static double b_ops(const et_machine *m, const et_element_cost *b, et_decode_as decode) {
+/* Operations of a vector unit for an element of b. Values of four bits take as long as f16 as they
+ * do in pairs. */
+static double b_ops(const et_machine *m, const et_step *s, const et_element_cost *b,
+                    et_decode_as decode) {
     bool eight = b->code_bits ? b->code_bits == 8 : b->bare_bits == 8;
     double pairs = eight ? m->code8_ops : m->code4_ops, bare = eight ? m->bare8_ops : m->bare4_ops;
     double one = eight ? m->code8_one_ops : 0, of[] = {[ET_DECODE_PLAIN] = 0,
                                                        [ET_DECODE_COMPUTED] = 0,
                                                        [ET_DECODE_PAIRS] = pairs,
                                                        [ET_DECODE_UNSCALED] = bare > 0 ? bare : one,
-                                                       [ET_DECODE_F16] = one > 0 ? one : bare,
+                                                       [ET_DECODE_F16] = eight ? one : pairs,
                                                        [ET_DECODE_FP8] = 0};
-    bool none = decode == ET_DECODE_PLAIN || decode == ET_DECODE_FP8;
-    return of[decode] > 0 || none ? of[decode] : b->ops + 1;
+    bool plain = decode == ET_DECODE_PLAIN && s->stage_b < 0 && !(b->ops > 0);
+    return of[decode] > 0 || plain || decode == ET_DECODE_FP8 ? of[decode] : b->ops + 1;
 }
 
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
-    et_product_use by = et_product_use_of(t->p, t->f, s, t->m, k);
-    bool ring = by.rows == ET_ROWS_PIPELINE;
-    double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
-    double chunks = (k + by.chunk - 1) / by.chunk;
-    double rows = ring ? et_ring_rows(s, t->m->group_waves) : m16 * s->wn;
-    if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
+    const et_product_use *by = &e->product;
+    bool pipeline = by->rows == ET_ROWS_PIPELINE;
+    double m16 = pipeline ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
+    double chunks = (k + by->chunk - 1) / by->chunk;
+    double rows = pipeline ? et_pipeline_rows(s, by->warpgroup, t->m->group_waves) : m16 * s->wn;
+    if (pipeline && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
-    if (by.in_flight) t->c.ring += chunks / by.in_flight;
-    if (!ring) t->c.turns += rows_waited_for(t, s, e, &by, m, k);
-    if (by.by_chunk) t->c.ring += chunks;
+    if (by->in_flight) t->c.ring += chunks / by->in_flight;
+    if (!pipeline) t->c.turns += rows_waited_for(t, s, e, m, k);
+    if (by->by_chunk) t->c.ring += chunks;
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
-        et_decode_as decode = et_product_decode_of(s, t->m, &e->b[i], m);
         t->c.cache_bytes += n * k * e->b[i].bytes;
-        t->c.vector_flops += n * k * b_ops(t->m, &e->b[i], decode);
+        t->c.vector_flops += n * k * b_ops(t->m, s, &e->b[i], by->decode);
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
     }
 }
 
 static void cost_attend(struct tile *t, const et_step *s, const et_step_elements *e) {
+    enum { COLUMNS = 8 }; /* of a matrix instruction, which are heads */
     double n = value(t, e->visits, value(t, e->usual, ET_GUESSED_CONTEXT));
     const et_element_cost *of = e->part;
+    const et_attend_use *by = &e->attend;
     if (n < 0) n = 0;
+    double blocks = (n + by->positions - 1) / by->positions;
+    t->c.cache_bytes += by->passes * n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
+    t->c.ring += by->passes * blocks / by->in_flight;
     if (s->rows) {
         double rows = (double)s->rows * s->heads;
-        double blocks = (n + ET_ATTEND_BLOCK - 1) / ET_ATTEND_BLOCK;
-        t->c.cache_bytes += n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
+        blocks = (n + ET_ATTEND_BLOCK - 1) / ET_ATTEND_BLOCK;
         t->c.cache_bytes += rows * s->depth * of[ET_AT_Q].bytes;
         t->c.matrix_flops += blocks * ET_ATTEND_BLOCK * s->depth * rows * 4;
         t->c.local_bytes += blocks * et_attend_slot(s->depth) * (rows / 16);
         t->c.vector_flops += n * rows * (ROW_OPS + of[ET_AT_SCORE].ops);
         return;
     }
-    t->c.cache_bytes += n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
     t->c.cache_bytes += n * s->heads * (of[ET_AT_MASK].bytes + of[ET_AT_SCORE].bytes);
-    t->c.vector_flops += n * s->depth * s->heads * 4;
+    if (by->matrix) {
+        t->c.matrix_flops += by->passes * n * s->depth * COLUMNS * 4;
+        t->c.vector_flops += n * s->heads * ROW_OPS;
+    } else {
+        t->c.vector_flops += n * s->depth * s->heads * 4;
+    }
     t->c.vector_flops += n * s->heads * (of[ET_AT_MASK].ops + of[ET_AT_SCORE].ops);
 }
 

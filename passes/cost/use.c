@@ -1,69 +1,74 @@
-/* How a product is multiplied: read of its plan, or expected of one (passes/product/choose.c). All
- * that is expected is here. */
+/* How a product is multiplied and attention done, of what costs depend on: read of the step's plan,
+ * or of the one that it would get. */
 #include "passes/cost/use.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "passes/product/product.h"
 
-/* ---- with a plan ---- */
+/* ---- products ---- */
 
-static et_product_use planned(const et_func *f, const et_step *s, const et_machine *m) {
-    const et_product_plan *w = &s->plan[ET_PLAN_MAIN];
-    bool ring = w->rows == ET_ROWS_PIPELINE, ahead = w->rows == ET_ROWS_AHEAD;
-    et_product_use u = {.rows = w->rows, .chunk = w->chunk};
-    u.in_flight = ring || ahead ? w->rows_depth - 1 : 0;
-    if (ring && !m->local_copies) u.in_flight = w->depth;
-    u.by_chunk =
-        m->stream_kb && s->stage_b >= 0 && !et_step_stages(f, s) && w->weights != ET_WEIGHTS_STREAM;
-    return u;
+/* As its buffers say, where nobody plans. */
+static et_product_plan by_buffers(const et_func *f, const et_step *s) {
+    int stages = et_step_stages(f, s);
+    return (et_product_plan){.rows = stages ? ET_ROWS_PIPELINE : ET_ROWS_STAGED,
+                             .rows_depth = stages ? stages : 1,
+                             .weights = stages            ? ET_WEIGHTS_PIPELINE
+                                        : s->stage_b >= 0 ? ET_WEIGHTS_STAGED
+                                                          : ET_WEIGHTS_DIRECT,
+                             .depth = 1,
+                             .chunk = et_step_declared_k(f, s)};
 }
 
-/* ---- before ---- */
-
-/* Chunks of a pipeline: those of the buffers, or as many as registers are loaded with. */
-static int in_flight(const et_func *f, const et_step *s, const et_machine *m) {
-    double chunk =
-        (double)(s->tm + s->nacc * s->tn) * et_step_chunk(f, s) * et_dtype_bytes(s->operand);
-    int n = 4;
-    if (m->local_copies) return et_step_stages(f, s) - 1;
-    while (n > 1 && n * chunk > m->load_kb * 1024)
-        n /= 2;
-    return n;
-}
-
-/* A stream has chunks that are whole. */
-static bool may_stream(const et_program *p, const et_func *f, const et_step *s, double k) {
-    enum { UNIT = 32 }; /* k's of a wave at a time */
-    return et_stream_step(p, f) >= 0 && et_stream_is_full(p, s) &&
-           (int64_t)k % (UNIT * (int64_t)s->wk) == 0;
-}
-
-static et_product_use expected(const et_program *p, const et_func *f, const et_step *s,
-                               const et_machine *m, double k) {
-    bool ring = et_step_stages(f, s) > 0;
-    et_product_use u = {.chunk = et_step_chunk(f, s)};
-    u.rows = ring ? ET_ROWS_PIPELINE : m->stream_kb && s->wn == 1 ? ET_ROWS_OWN : ET_ROWS_STAGED;
-    u.in_flight = ring ? in_flight(f, s, m) : 0;
-    u.by_chunk = m->stream_kb && s->stage_b >= 0 && !ring && !may_stream(p, f, s, k);
-    return u;
+static et_product_plan plan_of(const et_program *p, const et_func *f, const et_step *s,
+                               const et_machine *m) {
+    et_product_plan own;
+    if (s->plan[ET_PLAN_MAIN].made) return s->plan[ET_PLAN_MAIN];
+    if (m->plans && et_product_expect(m->plans, p, f, s, &own)) return own;
+    return by_buffers(f, s);
 }
 
 et_product_use et_product_use_of(const et_program *p, const et_func *f, const et_step *s,
-                                 const et_machine *m, double k) {
-    return s->plan[ET_PLAN_MAIN].made ? planned(f, s, m) : expected(p, f, s, m, k);
+                                 const et_machine *m) {
+    et_product_plan w = plan_of(p, f, s, m);
+    et_product_use u = {.rows = w.rows, .chunk = w.chunk, .decode = w.decode};
+    bool pipeline = w.rows == ET_ROWS_PIPELINE;
+    if (pipeline) u.in_flight = m->local_copies ? w.rows_depth - 1 : w.depth;
+    if (pipeline) u.warpgroup = et_step_warpgroup(s, m->group_waves);
+    u.by_chunk = m->stream_kb && s->stage_b >= 0 && !pipeline && w.weights != ET_WEIGHTS_STREAM;
+    return u;
 }
 
-/* ---- decoding ---- */
+/* ---- attention ---- */
 
-et_decode_as et_product_decode_of(const et_step *s, const et_machine *m, const et_element_cost *b,
-                                  double rows) {
-    const et_product_plan *w = &s->plan[ET_PLAN_MAIN];
-    bool computed = s->stage_b >= 0 || b->ops > 0;
-    if (w->made && w->decode != ET_DECODE_PLAIN) return w->decode;
-    if (w->made) return computed ? ET_DECODE_COMPUTED : ET_DECODE_PLAIN;
-    double bare = b->bare_bits == 8 ? m->bare8_ops : b->bare_bits == 4 ? m->bare4_ops : 0;
-    double pairs = b->code_bits == 8 ? m->code8_ops : b->code_bits == 4 ? m->code4_ops : 0;
-    if (bare > 0) return ET_DECODE_UNSCALED;
-    if (b->plain && rows <= 1 && m->code8_one_ops > 0) return ET_DECODE_F16;
-    if (pairs > 0) return ET_DECODE_PAIRS;
-    return computed ? ET_DECODE_COMPUTED : ET_DECODE_PLAIN;
+static et_attend_plan attend_plan_of(const et_program *p, const et_func *f, const et_step *s,
+                                     const et_machine *m) {
+    et_attend_plan own;
+    if (s->attend.made) return s->attend;
+    if (m->plans && et_attend_expect(m->plans, p, f, s, &own)) return own;
+    int lane_d = ET_ATTEND_EACH;
+    while (lane_d * m->wave_size < s->depth)
+        lane_d *= 2;
+    return (et_attend_plan){.by = s->rows ? ET_ATTEND_BY_ROWS : ET_ATTEND_BY_LANES,
+                            .heads = s->heads,
+                            .lane_d = lane_d,
+                            .waves = 1,
+                            .block = {s->rows ? ET_ATTEND_BLOCK : ET_ATTEND_POSITIONS, 2}};
+}
+
+/* Positions that a wave has at once: groups of lanes have a block each. */
+static int of_wave(const et_step *s, const et_attend_plan *w, const et_machine *m) {
+    int lanes = 1;
+    if (w->by != ET_ATTEND_BY_LANES) return w->block.positions;
+    while (lanes * w->lane_d < s->depth)
+        lanes *= 2;
+    return m->wave_size / lanes * w->block.positions;
+}
+
+et_attend_use et_attend_use_of(const et_program *p, const et_func *f, const et_step *s,
+                               const et_machine *m) {
+    et_attend_plan w = attend_plan_of(p, f, s, m);
+    et_attend_use u = {.matrix = w.by != ET_ATTEND_BY_LANES, .passes = 1};
+    u.in_flight = w.block.depth;
+    u.positions = s->rows ? w.block.positions : m->waves * of_wave(s, &w, m);
+    if (!s->rows) u.passes = (s->heads + w.heads - 1) / w.heads;
+    return u;
 }

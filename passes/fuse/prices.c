@@ -30,7 +30,8 @@ struct priced_group {
 };
 
 struct et_prices {
-    const et_machine *m;
+    et_machine m;
+    et_product_options plans; /* the machine's, by which prices depend on a group alone */
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     struct price *price; /* open addressing, power of two */
     int nprice, cprice;
@@ -52,7 +53,10 @@ static void *grown(void *v, size_t from, size_t to) {
 
 et_prices *et_prices_create(const et_machine *m, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]) {
     et_prices *s = grown(NULL, 0, sizeof *s);
-    s->m = m;
+    s->m = *m;
+    if (m->plans) s->plans = *m->plans;
+    s->plans.alone = true;
+    if (m->plans) s->m.plans = &s->plans;
     memcpy(s->syms, syms, sizeof s->syms);
     s->cprice = 256;
     s->price = grown(NULL, 0, (size_t)s->cprice * sizeof *s->price);
@@ -170,7 +174,7 @@ static uint64_t key_of_hints(const et_prices *s, const et_program *p, const et_g
                         gr->heads,
                         gr->shared,
                         (int)gr->kind,
-                        gr->nproduct ? 0 : et_tile_own_cus(p, gr, s->m->cus)};
+                        gr->nproduct ? 0 : et_tile_own_cus(p, gr, s->m.cus)};
     uint64_t h = (uint64_t)gr->rank;
     for (size_t i = 0; i < sizeof hint / sizeof *hint; i++)
         h = mix(h, (uint32_t)hint[i]);
@@ -295,7 +299,7 @@ static void price_group(et_prices *s, et_program *p, int group, et_task_cost *co
         v = *place_of(s, gr->key);
         take_uses(p, &gr->names, &v, &out[0][group]);
     } else {
-        et_grid_costs(p, grid, s->m, s->syms, v.cost);
+        et_grid_costs(p, grid, &s->m, s->syms, v.cost);
         et_task_uses(p, grid, &out[0][group]);
         if (gr->key && note_uses(&gr->names, &out[0][group], &v)) learn(s, &v);
     }
@@ -312,5 +316,5 @@ void et_prices_add_up(et_prices *s, et_program *p, int64_t trips, et_cost out[ET
     for (int g = 0; g < p->ngrids; g++)
         price_group(s, p, g, task);
     for (int i = 0; i < ET_SAMPLES; i++)
-        out[i] = et_cost_of(p, task[i], s->m, s->syms[i], trips);
+        out[i] = et_cost_of(p, task[i], &s->m, s->syms[i], trips);
 }

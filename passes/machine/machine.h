@@ -61,6 +61,11 @@ typedef struct {
     double mask_us;      /* to change the CU mask of a queue, for placement that way */
     const char *source;  /* of the figures, in one line */
     const char *file;    /* they are from; "MI300X.machine" of those that come with etcc */
+
+    /* By what products and attention of this compilation are planned (passes/product/product.h): a
+     * step without a plan is priced by the one that it would get. NULL: nobody plans, and prices
+     * know of such a step what its buffers say. */
+    const struct et_product_options *plans;
 } et_machine;
 
 /* The machine of TARGET where none is named, or NULL. */

@@ -4,7 +4,6 @@
 
 #include "ir/program/features.h"
 #include "ir/program/program.h"
-#include "ir/target/target.h"
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
 
@@ -40,7 +39,7 @@ typedef struct {
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */
-    const et_target *target;      /* whose instructions products are planned for; NULL: none */
+    bool unplanned;               /* products get no plans, though the machine has some for them */
     bool keep_order;              /* weights are not relaid out */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* slices of operators; 0: none; or ET_SLICES_AUTO */

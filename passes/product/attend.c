@@ -60,7 +60,7 @@ bool et_attend_choose(const et_product_cx *g, const et_step *s, et_attend_plan *
         choose_columns(s, out);
     else
         choose_lanes(g, s, out);
-    out->early = early_of(g, s);
+    if (g->stored) out->early = early_of(g, s);
     out->made = true;
     return true;
 }

@@ -258,7 +258,7 @@ void et_product_early(const et_product_cx *g, const et_grid *gr, const et_mainlo
     et_product_prefetch(g, c->s, w);
 }
 
-bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, bool deep,
+static bool choose_all(const et_product_cx *g, const et_step *s, bool streamed, bool deep,
                        bool zeros, et_product_plan out[ET_PLANS], et_mainloop *c) {
     et_mainloop other;
     for (int i = 0; i < ET_PLANS; i++)
@@ -272,4 +272,10 @@ bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, 
     if (deep && et_mainloop_may_deepen(g, &other)) other.plan.depth = ET_DEEP;
     out[ET_PLAN_ZEROS] = other.plan;
     return true;
+}
+
+bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, bool deep,
+                       bool zeros, et_product_plan out[ET_PLANS], et_mainloop *c) {
+    return (streamed && choose_all(g, s, true, deep, zeros, out, c)) ||
+           choose_all(g, s, false, false, zeros, out, c);
 }

@@ -1,7 +1,7 @@
 /* Every step of a program gets its plan. */
 #include "passes/product/product.h"
 #include "ir/product/items.h"
-#include "passes/pipeline/pipeline.h"
+#include <string.h>
 
 /* How a grid runs its function, as far as plans of its products depend on it. */
 struct use {
@@ -109,8 +109,7 @@ static void choose(const struct planning *l, const et_product_cx *cx, et_step *s
                    bool deep) {
     const char *why;
     et_mainloop c;
-    bool is = streamed && et_product_choose(cx, s, true, deep, l->by->zeros, s->plan, &c);
-    if (!is) et_product_choose(cx, s, false, false, l->by->zeros, s->plan, &c);
+    et_product_choose(cx, s, streamed, deep, l->by->zeros, s->plan, &c);
     for (int i = 0; i < ET_PLANS; i++)
         if (s->plan[i].made && et_mainloop_of(cx, s, i, &c, &why))
             et_product_finish(cx, &c, &s->plan[i]);
@@ -213,11 +212,4 @@ bool et_product_plan_all(et_program *whole, const et_product_options *o) {
         ok &= plan_program(p, o, arena);
     et_arena_destroy(arena);
     return ok;
-}
-
-bool et_pass_product(et_pipeline *pl) {
-    const et_pass_options *o = pl->opt;
-    const et_product_options by = {
-        .target = o->target, .without = o->without, .packed = o->packed, .zeros = o->zeros};
-    return !o->target || et_product_plan_all(pl->p, &by);
 }

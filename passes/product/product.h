@@ -5,9 +5,9 @@
 #include "ir/product/attend.h"
 #include "ir/product/product.h"
 
-/* The plans of step S to OUT: with b through the weight stream where STREAMED, two chunks of it in
- * registers where DEEP and there is room. ZEROS: weights may be zero in whole pieces, too. *C is
- * the mainloop of the first plan. False where there is no plan. */
+/* The plans of step S to OUT: with b through the weight stream where STREAMED and it can, two
+ * chunks of it in registers then where DEEP and there is room. ZEROS: weights may be zero in whole
+ * pieces, too. *C is the mainloop of the first plan. False where there is no plan. */
 bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,
                        et_product_plan out[ET_PLANS], et_mainloop *c);
 
@@ -19,7 +19,8 @@ void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop 
 
 /* Adds what a plan without packed weights prefetches into the L2, behind what it has early. */
 void et_product_prefetch(const et_product_cx *, const et_step *, et_product_plan *);
-/* The plan of an ATTEND step to OUT; false where it cannot be done on the target. */
+/* The plan of an ATTEND step to OUT, with what comes before waits where the context knows what is
+ * stored; false where it cannot be done on the target. */
 bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
 /* The plan of a MAP step, in whose function the product STREAMED, or none, has weights that come
  * through the weight stream; and of a REDUCE step. */
@@ -28,11 +29,26 @@ void et_map_choose(const et_product_cx *, const et_step *, const et_step *stream
 void et_reduce_choose(const et_product_cx *, const et_step *, et_reduce_plan *out);
 
 /* What plans depend on beside the program. */
-typedef struct {
+typedef struct et_product_options {
     const et_target *target;
     et_features without;
     bool packed, zeros; /* weights may be 2:4; or zero in whole pieces */
+    bool alone;         /* what other functions store is not known (et_product_expect) */
+    int stream_bytes;   /* of weights in a stage of the weight stream, where they may come through
+                           it; else 0 */
 } et_product_options;
+
+/* Bytes of a stage that holds so many of weights and BESIDE of auxiliary operands; PACKED: as many
+ * weights that are 2:4. */
+int et_stream_stage(int bytes, int64_t beside, bool packed);
+
+/* The plan that S, a step of F, would get as it is now: its weights come through the weight stream
+ * where they could, which only the pass `stream` decides. False where it would get none. */
+bool et_product_expect(const et_product_options *, const et_program *, const et_func *f,
+                       const et_step *s, et_product_plan *out);
+bool et_attend_expect(const et_product_options *, const et_program *, const et_func *f,
+                      const et_step *s, et_attend_plan *out);
+
 /* Every step of P and of its variants that has no plan gets one. Where none will do a CONTRACT or
  * ATTEND step stays without, and codegen says why. False, with diagnostics, where a plan that
  * was there does not suit its step or the target. */

@@ -107,7 +107,7 @@ static int size_of(struct sim_grid *g, et_expr e) {
 static void collect(struct sim *s, struct sim_grid *g) {
     struct collect c = {s, g};
     g->sizes = sim_sheet_create(s);
-    g->elements = et_func_elements(s->p, g->f);
+    g->elements = et_func_elements(s->p, g->f, s->m);
     et_func_accesses(s->p, g->f, note_access, &c);
     for (int i = 0; i < g->f->nsteps; i++) {
         et_step_var var[ET_STEP_VARS];

@@ -53,7 +53,7 @@ static bool divide(et_step *s, const et_machine *m) {
         for (try.wn = 1; try.wn * try.wk <= m->waves; try.wn++) {
             try.wm = m->waves / (try.wn * try.wk);
             if (!fits(&try, m, groups)) continue;
-            double rows = et_ring_rows(&try, groups);
+            double rows = et_pipeline_rows(&try, et_step_warpgroup(&try, groups), groups);
             if (best.wm && rows >= least) continue;
             least = rows;
             best = try;

@@ -9,7 +9,7 @@ et_pass_options et_quiet_options(const et_pass_options *opt) {
     o.dump = NULL;
     o.to = ET_STAGE_NONE;
     o.findings = NULL;
-    o.target = NULL; /* plans of products are not what a trial compares */
+    o.unplanned = true; /* prices ask for the plans that steps would get */
     return o;
 }
 
