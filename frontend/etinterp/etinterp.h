@@ -21,6 +21,7 @@ struct options {
 struct tensor {
     et_tensor_kind kind;
     const char *name, *source; /* source: its name in a checkpoint, with {loop} in it */
+    const char *first;         /* of weights: what the first of its tensors is called */
     const et_shape *shape;
     const et_relaid *relaid; /* of a weight that is, or NULL */
     int nloops;

@@ -1,5 +1,6 @@
 /* Inputs, weights and outputs: between safetensors files and the memory a run works on. */
 #include "frontend/etinterp/etinterp.h"
+#include "runtime/etrt_source.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,17 +140,27 @@ static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
 
 /* "layers.{l}.w" at iteration INDEX of the loops the weight stands in, as one number. */
 static char *expand(const struct model *m, const struct tensor *t, int64_t index) {
-    char *name = et_strdup(m->arena, t->source ? t->source : t->name);
+    int64_t at[ET_MAX_LOOPS];
+    char *out = et_strdup(m->arena, "");
     for (int i = t->nloops; i-- > 0;) {
         const et_loop *loop = &m->g->loops[t->loops[i]];
-        int64_t trips = loop->hi - loop->lo;
-        char *key = et_printf(m->arena, "{%s}", loop->name), *at;
-        while ((at = strstr(name, key)))
-            name = et_printf(m->arena, "%.*s%lld%s", (int)(at - name), name,
-                             (long long)(loop->lo + index % trips), at + strlen(key));
-        index /= trips;
+        at[i] = loop->lo + index % (loop->hi - loop->lo);
+        index /= loop->hi - loop->lo;
     }
-    return name;
+    for (const char *p = t->source ? t->source : t->name; *p;) {
+        size_t plain = strcspn(p, "{"), bytes = strcspn(p + plain, "}");
+        struct etrt_source_index x;
+        out = et_printf(m->arena, "%s%.*s", out, (int)plain, p);
+        p += plain;
+        if (!*p || !etrt_source_index(p + 1, bytes - 1, &x)) continue;
+        for (int k = 0; k < x.n; k++)
+            for (int i = 0; i < t->nloops; i++)
+                if (etrt_source_is(&x, k, m->g->loops[t->loops[i]].name))
+                    x.plus += x.term[k].times * at[i];
+        out = et_printf(m->arena, "%s%lld", out, (long long)x.plus);
+        p += bytes + (p[bytes] == '}');
+    }
+    return out;
 }
 
 static bool load_weight(struct model *m, struct tensor *t) {
@@ -179,10 +190,12 @@ static bool load_decoder_input(struct model *m, struct tensor *t) {
 
 /* Weights are those of the launch before; states too, but where other sequences begin. */
 static bool load_again(struct model *m, struct tensor *t) {
+    if (t->kind == ET_TENSOR_WEIGHT) t->first = expand(m, t, 0);
     bool begins = m->length && m->at % (m->slots * m->length) == 0;
     for (int i = 0; i < m->nbefore; i++) {
         const struct tensor *b = &m->before[i];
         if (strcmp(b->name, t->name) != 0 || b->kind != t->kind || b->count != t->count) continue;
+        if (t->first && strcmp(b->first, t->first) != 0) continue; /* loops may share names */
         if (t->kind != ET_TENSOR_WEIGHT && (t->kind != ET_TENSOR_STATE || begins)) return false;
         memcpy(t->bytes, b->bytes, tensor_bytes(t));
         return true;

@@ -84,6 +84,40 @@ static bool run_of(struct imp_scan *s, const struct imp_value *list, const struc
     return true;
 }
 
+/* How often the PERIOD items of the list from AT on come, one time after the other. */
+static int repeats(const struct imp_value *list, int at, int period) {
+    int n = at + period <= list->list.n;
+    for (int i = at; i + period < list->list.n; i++) {
+        if (!imp_value_equal(&list->list.item[i], &list->list.item[i + period])) break;
+        if ((i - at + 1) % period == 0) n++;
+    }
+    return n;
+}
+
+/* The list cut into blocks that come again and again: [first item, items of one, how often]. At
+ * each place, what leaves fewest items to be written. */
+static void cut_blocks(et_arena *arena, const struct imp_value *list, struct imp_value *out) {
+    enum { LONGEST = 64 };
+    int n = 0;
+    struct imp_value *all = imp_list(arena, list->list.n).list.item;
+    for (int at = 0; at < list->list.n;) {
+        int period = 1, times = repeats(list, at, 1);
+        for (int p = 2; p <= LONGEST && at + p <= list->list.n; p++) {
+            int r = repeats(list, at, p);
+            if (p * (r - 1) <= period * (times - 1)) continue;
+            period = p;
+            times = r;
+        }
+        all[n] = imp_list(arena, 3);
+        all[n].list.item[0] = imp_int(at);
+        all[n].list.item[1] = imp_int(period);
+        all[n++].list.item[2] = imp_int(times);
+        at += period * times;
+    }
+    *out = imp_list(arena, n);
+    if (n) memcpy(out->list.item, all, (size_t)n * sizeof *all);
+}
+
 static bool takes(const char *name, int n, const struct imp_value *a, const char *want,
                   const char *kinds) {
     if (strcmp(name, want) != 0 || (size_t)n != strlen(kinds)) return false;
@@ -143,6 +177,10 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
     if (takes(name, n, a, "len", "l") || takes(name, n, a, "any", "l") ||
         takes(name, n, a, "all", "l") || takes(name, n, a, "count", "l"))
         return of_list(s, name, a, out);
+    if (takes(name, n, a, "blocks", "l")) {
+        cut_blocks(arena, a, out);
+        return true;
+    }
     if (takes(name, n, a, "run", "ln")) return run_of(s, a, a + 1, out);
     if (takes(name, n, a, "condition", "lt")) {
         *out = imp_text(imp_value_condition(arena, a, a[1].text));

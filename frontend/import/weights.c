@@ -4,6 +4,7 @@
 #include "frontend/frontend.h"
 #include "frontend/import/import.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/etrt_source.h"
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,18 @@ static bool same_shape(const struct etrt_st_tensor *t, int rank, const int64_t *
     return t->rank == rank && !memcmp(t->shape, dims, (size_t)rank * sizeof *dims);
 }
 
+/* What the BYTES at TEXT, of the source of W, come to where its loops stand at AT. */
+static int64_t index_of(const et_graph *g, const et_val *w, const char *text, size_t bytes,
+                        const int64_t *at) {
+    struct etrt_source_index x;
+    et_check(etrt_source_index(text, bytes, &x));
+    for (int k = 0; k < x.n; k++)
+        for (int i = 0; i < w->nloops; i++)
+            if (etrt_source_is(&x, k, g->loops[w->loops[i]].name))
+                x.plus += x.term[k].times * at[i];
+    return x.plus;
+}
+
 /* The name of W's tensor where its loops stand at AT. */
 static void expand(const et_graph *g, const et_val *w, const int64_t *at,
                    char buf[MAX_TENSOR_NAME]) {
@@ -48,12 +61,8 @@ static void expand(const et_graph *g, const et_val *w, const int64_t *at,
             continue;
         }
         size_t bytes = strcspn(p, "}");
-        for (int i = 0; i < w->nloops; i++) {
-            const char *name = g->loops[w->loops[i]].name;
-            if (strlen(name) != bytes - 1 || memcmp(name, p + 1, bytes - 1)) continue;
-            n += (size_t)snprintf(buf + n, MAX_TENSOR_NAME - n, "%lld", (long long)at[i]);
-            break;
-        }
+        n += (size_t)snprintf(buf + n, MAX_TENSOR_NAME - n, "%lld",
+                              (long long)index_of(g, w, p + 1, bytes - 1, at));
         p += bytes + (p[bytes] == '}');
     }
     buf[n] = 0;
@@ -191,9 +200,13 @@ static bool is_beyond(const et_graph *g, const char *name, bool *inside) {
         char *end;
         long long at = strtoll(name + n, &end, 10);
         if (end == name + n || *end != '.') continue;
-        const et_loop *l = &g->loops[w->loops[0]];
+        int64_t last[ET_MAX_LOOPS];
+        for (int k = 0; k < w->nloops; k++)
+            last[k] = g->loops[w->loops[k]].hi - 1;
         beyond = true;
-        if (at >= 0 && at < l->hi) *inside = true;
+        if (at >= 0 &&
+            at <= index_of(g, w, w->source + n + 1, strcspn(w->source + n, "}") - 1, last))
+            *inside = true;
     }
     return beyond && !*inside;
 }

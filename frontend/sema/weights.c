@@ -2,6 +2,7 @@
  * dimensions written `e in 0..8`. */
 #include "frontend/sema/sema.h"
 #include "runtime/cli/guess.h"
+#include "runtime/etrt_source.h"
 #include <string.h>
 
 static et_loc inside(et_loc string, ptrdiff_t offset, ptrdiff_t len) {
@@ -45,6 +46,25 @@ static bool unknown_variable(et_sema *s, const struct stacked *d, et_loc loc, co
     return false;
 }
 
+/* One variable of what stands in braces: the N bytes at TEXT. */
+static bool mention(et_sema *s, const et_stm *stm, struct stacked *d, bool mentioned[ET_MAX_LOOPS],
+                    const char *text, size_t n) {
+    int loop = loop_named(s, text, n), dim = stacked_named(d, text, n), depth = 0;
+    if (dim >= 0) {
+        d->mentioned[dim] = true;
+        return true;
+    }
+    if (loop < 0) {
+        bool alone = text[-1] == '{' && text[n] == '}';
+        et_loc loc = inside(stm->source_loc, text - alone - stm->source, (ptrdiff_t)n + 2 * alone);
+        return unknown_variable(s, d, loc, text, n);
+    }
+    for (int l = s->loop; l != loop; l = s->graph->loops[l].parent)
+        depth++;
+    mentioned[depth] = true;
+    return true;
+}
+
 /* Which open loops the name in the checkpoint mentions, as a bit per loop counted from the
  * innermost. */
 static bool scan_source(et_sema *s, const et_stm *stm, struct stacked *d,
@@ -57,18 +77,13 @@ static bool scan_source(et_sema *s, const et_stm *stm, struct stacked *d,
         size_t n = strcspn(p + 1, "{}");
         if (p[n + 1] != '}')
             return et_sema_error(s, inside(stm->source_loc, at, 1), "'{' without its '}'");
-        int loop = loop_named(s, p + 1, n), dim = stacked_named(d, p + 1, n);
-        if (dim >= 0) {
-            d->mentioned[dim] = true;
-            p += n + 1;
-            continue;
-        }
-        if (loop < 0)
-            return unknown_variable(s, d, inside(stm->source_loc, at, (ptrdiff_t)n + 2), p + 1, n);
-        int depth = 0;
-        for (int l = s->loop; l != loop; l = s->graph->loops[l].parent)
-            depth++;
-        mentioned[depth] = true;
+        struct etrt_source_index x;
+        if (!etrt_source_index(p + 1, n, &x) || !x.n)
+            return et_sema_error(s, inside(stm->source_loc, at, (ptrdiff_t)n + 2),
+                                 "{%.*s} is no sum of variables of loops, like {l} or {4*b+l+1}",
+                                 (int)n, p + 1);
+        for (int i = 0; i < x.n; i++)
+            if (!mention(s, stm, d, mentioned, x.term[i].name, x.term[i].bytes)) return false;
         p += n + 1;
     }
     return true;

@@ -4,6 +4,7 @@
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
+#include "runtime/etrt_source.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     return ETRT_OK;
 }
 
-/* The checkpoint's name of one slice: every {loop} replaced by its index. */
+/* The checkpoint's name of one slice: every {loop} replaced by its index (etrt_source.h). */
 static bool replace_loops(const struct etrt_tensor *t, const int64_t *index, char *out,
                           size_t bytes) {
     size_t used = 0;
@@ -38,11 +39,14 @@ static bool replace_loops(const struct etrt_tensor *t, const int64_t *index, cha
         int n = -1;
         if (*p == '{') {
             size_t length = strcspn(p, "}");
-            for (int k = 0; k < t->nloops; k++)
-                if (strlen(t->loops[k].name) == length - 1 &&
-                    memcmp(t->loops[k].name, p + 1, length - 1) == 0)
-                    n = snprintf(out + used, bytes - used, "%lld",
-                                 (long long)(t->loops[k].lo + index[k]));
+            struct etrt_source_index x;
+            if (!etrt_source_index(p + 1, length - 1, &x)) return false;
+            int64_t at = x.plus;
+            for (int i = 0; i < x.n; i++)
+                for (int k = 0; k < t->nloops; k++)
+                    if (etrt_source_is(&x, i, t->loops[k].name))
+                        at += x.term[i].times * (t->loops[k].lo + index[k]);
+            n = snprintf(out + used, bytes - used, "%lld", (long long)at);
             p += length + 1;
         } else {
             size_t length = strcspn(p, "{");

@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt_abi.h"
+#include "runtime/etrt_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,14 +90,24 @@ etrt_status etrt_parse_dims(struct etrt_parser *p, const struct etrt_json_at *up
     return ETRT_OK;
 }
 
-/* Every {x} of a source names a loop. */
+/* Does each variable of "4*b+l" name a loop? */
+static bool names_loops(const struct etrt_tensor *t, const char *text, size_t bytes) {
+    struct etrt_source_index x;
+    if (!etrt_source_index(text, bytes, &x) || !x.n) return false;
+    for (int i = 0; i < x.n; i++) {
+        bool found = false;
+        for (int k = 0; k < t->nloops; k++)
+            found |= etrt_source_is(&x, i, t->loops[k].name);
+        if (!found) return false;
+    }
+    return true;
+}
+
+/* Every {x} of a source is of loops. */
 static etrt_status check_source(const struct etrt_json_at *at, const struct etrt_tensor *t) {
     for (const char *p = t->source; (p = strpbrk(p, "{}")); p++) {
         size_t n = strcspn(p + 1, "{}");
-        int found = 0;
-        for (int k = 0; k < t->nloops; k++)
-            found |= strlen(t->loops[k].name) == n && memcmp(t->loops[k].name, p + 1, n) == 0;
-        if (*p != '{' || p[1 + n] != '}' || !found)
+        if (*p != '{' || p[1 + n] != '}' || !names_loops(t, p + 1, n))
             return etrt_json_fail(at, "source \"%s\" names something that is no loop", t->source);
         p += 1 + n;
     }

@@ -52,6 +52,10 @@ bad_template '%let x = run([1, 2], 2)' 'run takes a list and the place of one of
 bad_template '%let x = count([1])' 'count takes a list of true and false'
 bad_template '%let x = normal_quantile(1)' 'normal_quantile has no value here'
 bad_template '%field x = rope.$missing.theta : real 0..1' "there is no variable 'missing' that may stand here"
+bad_template '%let a = blocks([1, 1, 1, 2, 3, 3, 2, 3, 3, 2, 3, 3, 4])
+%error if len(a) == 3 and a[0] == [0, 1, 3] and a[1] == [3, 3, 3] and a[2] == [12, 1, 1] : cut' 'plain/config.json: error: cut'
+bad_template '%let a = blocks([false, false, true, false, false, true, false])
+%error if len(a) == 2 and a[0] == [0, 3, 2] and a[1] == [6, 1, 1] and len(blocks([])) == 0 : cut' 'plain/config.json: error: cut'
 bad_template '%let k = "hidden_size"
 %field x = $k : real 100..200' 'field "hidden_size" is 24, expected 100 to 200'
 bad_template '%error if run([1, 1, 2], 0) == 2 and count([true, false, true]) == 2 : both' 'plain/config.json: error: both'
