@@ -1,12 +1,12 @@
-/* Carried events (ir/program/tags.h): which temporaries are tagged, and which events then need no
- * fences. A fence costs most while weights stream, for it waits behind their loads; words that show
- * by themselves that they have come are twice as large, and are looked at one by one.
+/* Flag-in-data events (ir/program/tags.h): which temporaries are tagged, and which events then need
+ * no fences. A fence costs most while weights stream, since it waits for their loads; tagged words
+ * are twice as large, and are polled one by one.
  *
  * All temporaries that can be tagged are, for one that is not needs a path of events with fences
  * from its readers to the task that writes it next, and in a loop that path goes all the way
- * around. Events are carried as far as the verifier finds everything else ordered without them.
- * Then what is tagged for nothing is not. The whole is kept where it is predicted to pay, or is
- * asked for. */
+ * around. Events lose their fences as long as the verifier proves the program without them.
+ * Then tags that no such event needs are removed. All of it is kept where it is predicted to pay,
+ * or by option. */
 #include "ir/base/diag.h"
 #include "ir/program/tags.h"
 #include "ir/verify/verify.h"
@@ -16,7 +16,7 @@
 
 enum { OWN = 1024, WORK = ET_VERIFY_WORK / 16 };
 
-/* What the pass changes, as it was. */
+/* The state before the pass. */
 struct before {
     et_tensor *tensors;
     et_event *events;
@@ -78,7 +78,7 @@ static void apply(struct carry *c) {
     place(p);
 }
 
-/* With this, everything is ordered. The verifier's messages are dropped. */
+/* Is the program proved so? Messages of the verifier are dropped. */
 static bool proves(struct carry *c) {
     et_verify_options opt = {.dies = c->pl->opt->machine->dies, .work = WORK};
     et_diags *said = et_diags_create(c->pl->g->arena);
@@ -94,8 +94,8 @@ static bool proves(struct carry *c) {
 
 /* ---- choosing ---- */
 
-/* Tasks at its ends share nothing that takes a fence, at once: what follows over other tasks is for
- * the verifier to say. */
+/* Quick test: tasks at its ends share no untagged tensor. Orders through other tasks are the
+ * verifier's to prove. */
 struct shared {
     const struct carry *c;
     bool *stored, *touched;
@@ -168,7 +168,7 @@ static bool choose_events(struct carry *c) {
     return any;
 }
 
-/* Tensors need no tags that are ordered as they are. */
+/* Removes tags of tensors that are ordered without. */
 static void drop_tensors(struct carry *c) {
     for (int t = 0; t < c->p->ntensors; t++) {
         if (!c->tagged[t]) continue;
@@ -177,7 +177,7 @@ static void drop_tensors(struct carry *c) {
     }
 }
 
-/* ---- what it is worth ---- */
+/* ---- its gain ---- */
 
 /* How many of its tiles a workgroup runs in a launch. */
 static double turns(const struct carry *c, const et_grid *g) {
@@ -199,8 +199,8 @@ static bool all_carried(const et_program *p, const et_grid *g, bool notifies) {
     return all && (notifies ? g->nnotifies : g->nwaits) > 0;
 }
 
-/* Of a launch, one task after the other: fences that are gone; words that are twice as large, and
- * steps that take them. */
+/* Summed over the tasks of a launch: fences saved; the cost of larger words and of steps that
+ * receive them. */
 static void price(const struct carry *c, double *out_saved, double *out_paid) {
     const et_program *p = c->p;
     const et_machine *m = c->pl->opt->machine;

@@ -6,8 +6,8 @@
 
 enum {
     ALIGN = 256,
-    /* Grids that must lie between the last use of a tensor and the first of the one that takes its
-     * place: closer than that, reuse would cost a wait that nothing else asks for. */
+    /* Grids between the last use of a tensor and the first of the one that reuses its memory, at
+     * least: with fewer, reuse would need a wait of its own. */
     DISTANCE = 2,
 };
 

@@ -33,7 +33,7 @@ static bool uneven(const et_program *p, const et_grid *g) {
 
 /* ---- what a queue costs and saves ---- */
 
-/* Predicted, in a launch of the geometric mean of what the symbols can be. */
+/* Predicted at the geometric mean of the symbols' bounds. */
 struct tiles {
     double n, us; /* of one */
 };
@@ -48,7 +48,7 @@ static struct tiles tiles_of(const et_pipeline *pl, const et_grid *g) {
     return (struct tiles){c.tiles, rounds > 0 ? c.us / rounds : 0};
 }
 
-/* A task costs a pop; against that stands the time of the CUs that would be idle. */
+/* Each task costs a pop; idle time of CUs is saved. */
 static bool queue_pays(const et_pipeline *pl, const et_grid *g) {
     const et_machine *m = pl->opt->machine;
     struct tiles t = tiles_of(pl, g);

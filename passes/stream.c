@@ -1,8 +1,8 @@
-/* Which grids' weights come through a ring, and how large that is (ir/program/stream.h): as many
- * slots as fit beside what tasks keep in LDS, and the grids for which that pays. What a ring holds
- * of a grid's weights has come when its tasks begin, so the time that takes is saved; against that
- * stands what the ring costs a task. Of several models some may stream: a workgroup is busy with
- * one at a time, and a model that does not has its locals where the ring is. */
+/* Which grids use the weight stream (ir/program/stream.h), and its stages: as many as fit in LDS
+ * beside the locals of tasks, for the grids that gain. Weights in stages have arrived when a task
+ * begins, so their time is saved; the stream costs each task some time. Of several models some may
+ * stream: a workgroup runs one at a time, and locals of a model that does not stream share LDS with
+ * the stages. */
 #include "ir/program/stream.h"
 #include "ir/program/packed.h"
 #include "ir/program/step.h"
@@ -23,7 +23,7 @@ static uint32_t bit_of(const et_grid *g) {
     return (uint32_t)1 << g->model;
 }
 
-/* Which models have tasks that bring their weights themselves, as bits; and all of them. */
+/* The models with tasks that have their own pipelines, as bits; and all of them. */
 static uint32_t with_chunks(const et_program *p, uint32_t *all) {
     uint32_t some = 0;
     for (int i = 0; i < p->ngrids; i++) {
@@ -33,8 +33,8 @@ static uint32_t with_chunks(const et_program *p, uint32_t *all) {
     return some;
 }
 
-/* Which models could stream; of MANY, which bring weights themselves, those of which no task need,
- * and none does afterwards. */
+/* The models that could stream. MANY: those whose tasks have their own pipelines and need none for
+ * weights; they get pipelines of rows alone. */
 static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *many) {
     uint32_t all = 0, chunks = *many = with_chunks(p, &all);
     bool may = et_may_have_slots(opt);
@@ -47,8 +47,7 @@ static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *
     return (all & ~chunks) | *many;
 }
 
-/* Bytes of a slot for what lies beside the codes that fill it: what the grids of MODELS have most
- * of. */
+/* Bytes of a stage for auxiliary operands: the most of the grids of MODELS. */
 static int64_t beside(const et_program *p, int bytes, uint32_t models) {
     int64_t most = 0;
     for (int i = 0; i < p->ngrids; i++) {
@@ -88,23 +87,23 @@ static double trips(const et_program *p, const et_grid *g) {
     return n;
 }
 
-/* Is b computed, as of quantised values? A task that loads them itself has no registers left to
- * prefetch to: a producer wave was measured to be worth what it costs. */
+/* Is b computed, as of quantised values? A task that loads these itself has no registers to
+ * prefetch to: a producer wave was measured to pay. */
 static bool computes(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
 }
 
-/* What is left of a grid's bytes, where they may be packed: they are taken to be. */
+/* The part of a grid's bytes that is read: where weights may be packed, they are assumed to be. */
 static double packed_part(const et_program *p, const et_grid *g, const et_pass_options *opt) {
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     return opt->packed && et_packed_can(p, s, 0) ? 9.0 / 16 : 1;
 }
 
-/* Time that the stream takes by itself, and how much of the predicted cost of tasks it saves; and
- * what that is too much, where weights are packed. */
+/* The stream's own time, its savings in the predicted time of tasks, and by how much these are too
+ * large where weights are packed. */
 struct streamed {
     double us, saved_us, less_us;
 };
@@ -162,7 +161,7 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
 }
 
-/* Waits for what decides where weights are, of all grids that might stream. */
+/* The producer's waits (et_grid.awaits) of all grids that might stream. */
 static void await_all(et_program *p) {
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
@@ -170,8 +169,7 @@ static void await_all(et_program *p) {
     }
 }
 
-/* All tasks of a model or none: some that load their weights themselves beside a producer wave were
- * measured to be slower than either. */
+/* All tasks of a model stream or none: some of each were measured to be slower than either. */
 static bool pays(et_program *p, const et_machine *m, int model) {
     double room = (double)p->ring.slots * p->ring.bytes * m->cus, saved = 0, paid = 0;
     for (int i = 0; i < p->ngrids; i++) {
@@ -196,9 +194,9 @@ static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
     return !et_bounds(p->g->exprs, et_grid_tiles(p, g), &lo, &hi) || hi > m->cus;
 }
 
-/* Rows that a product's waves have staged may lie where its sums come to (et_locals_may_meet), so
- * that there are more slots. Where there are as many without that, they have a place of their own,
- * and a workgroup need not stage them again for its next tile (codegen/step/again.c). */
+/* Staged rows of a product may share memory with its sums (et_locals_may_meet), so that more stages
+ * fit. Where as many fit without that, they get memory of their own, and a workgroup need not stage
+ * them again for its next tile (codegen/step/again.c). */
 static void keep_apart(et_program *p, const et_grid *g, const et_machine *m) {
     et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
@@ -221,10 +219,9 @@ static void keep_apart(et_program *p, const et_grid *g, const et_machine *m) {
     f->lds_bytes = end;
 }
 
-/* Two chunks of weights in registers are one slot more while a task waits, and cost it time where
- * it waits for the second. Of weights as they are that was measured to gain in all tasks of few
- * rows; of codes, whose tasks take longer, in those of a single row with more weights than the ring
- * has room for. */
+/* Double-buffered fragments are one stage more while a task waits, and cost time where it waits for
+ * the second. Measured to gain in all tasks of few rows with plain weights, and in tasks of a
+ * single row with more quantised weights than the stages hold. */
 static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *opt) {
     const et_func *f = &p->funcs[g->func];
     bool codes = computes(p, g);
@@ -240,7 +237,7 @@ bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
     uint32_t many = 0, models = et_may_stream(pl->opt) ? candidates(p, pl->opt, &many) : 0;
-    /* Beside models whose locals leave so few slots, those that need some would have none. */
+    /* Where the locals of all models leave so few stages, only models that need them stream. */
     if (many && ring_of(p, pl->opt, models).slots <= ET_RING_MIN_SLOTS) models = many;
     p->ring = ring_of(p, pl->opt, models);
     await_all(p);

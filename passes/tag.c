@@ -33,7 +33,7 @@ static bool has_step_var(const struct tagging *k, et_expr e) {
     return false;
 }
 
-/* E into a sum over what is the same in all of the task, and the rest. */
+/* Splits E into terms that are the same in all of the task, and the rest. */
 static void split(struct tagging *k, et_expr e, et_expr *task, et_expr *rest) {
     et_node_x n = *et_x(k->x, e);
     int64_t c;
@@ -77,8 +77,9 @@ static void note_load(void *ctx, et_expr e) {
     k->load[k->nloads++] = e;
 }
 
-/* Where the box begins and how large it is; of a dimension in which that is not known, or that is
- * no larger, all of it. */
+/* The begin and size of the box; a dimension in which they are not known, or that is no larger, is
+ * whole.
+ */
 static void close_box(struct tagging *k) {
     const et_shape *s = &k->p->tensors[k->t].shape;
     int64_t elements = 1, lo, hi;
@@ -212,7 +213,7 @@ bool et_can_tag(et_program *p, int t, int lds) {
     return any;
 }
 
-/* Elements that a tile of the function takes of tensor T, or 0. */
+/* Elements of tensor T that a tile of the function copies, or 0. */
 static int64_t taken(const et_program *p, const et_func *f, int t) {
     struct tagging k;
     int64_t n = 1;
@@ -281,7 +282,7 @@ static et_expr both(et_exprs *x, et_expr a, et_expr b) {
     return a.id ? et_op2(x, ET_X_AND, a, b) : b;
 }
 
-/* The step that takes the box, before all others but those that take. */
+/* Adds the step that copies the box, behind other such steps and before all others. */
 static void add_step(struct tagging *k, et_func *f, int local, et_expr tag) {
     const et_tensor *t = &k->p->tensors[k->t];
     et_step s = et_step_make(ET_STEP_MAP);

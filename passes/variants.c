@@ -1,14 +1,13 @@
-/* Variants: one code object for any value of a symbol, each value near its best tiling.
+/* Variants: one code object for all values of a symbol, each with a tiling that is near its best.
  *
  * Costs are predicted at the powers of two within the bounds. From the smallest on, a range is
  * grown while the program compiled for the whole range stays close to the one compiled for each
  * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not.
  *
  * Where weights stream, or would if tensors did not choose them, a range also ends at the value 1
- * and, of more than two, at FEW. With one row there are no loops over rows, no tests which of them
- * are there, and all waves share a row's reduction; with up to FEW rows matrix instructions have
- * them on their narrow side. Costs do not show that, and a stream, which hides what else a task
- * loads, does not hide it.
+ * and, of more than two, at FEW. With one row there are no loops over rows and no masks, and all
+ * waves share a row's reduction; with up to FEW rows matrix instructions have them on their narrow
+ * side. Predicted costs do not show that, and a stream does not hide it.
  */
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
@@ -129,8 +128,8 @@ static bool predict_alone(struct variants *v) {
     return true;
 }
 
-/* Which workgroups are whose, decided for these values of the symbol, as all variants have them;
- * false where that cannot be done, or says more of single tasks. */
+/* The workgroups of each model, decided at these values of the symbol for all variants; false where
+ * that fails, or places single tasks. */
 static bool place_models(struct variants *v, int64_t lo, int64_t hi, bool verbose) {
     if (!v->g->nmodels) return true;
     et_pass_options opt = et_quiet_options(v->opt);
@@ -160,7 +159,7 @@ static bool place_middle(struct variants *v, const int *end, int n) {
     return place_models(v, lo, hi, v->opt->verbose);
 }
 
-/* The program whose variants are those for the ranges; NULL where one of them cannot be lowered. */
+/* The program with a variant for each range; NULL where one of them cannot be lowered. */
 static et_program *build(struct variants *v, const int *end, int n) {
     et_program *base, *part[ET_MAX_VARIANTS];
     et_pass_options quiet = et_quiet_options(v->opt);
@@ -187,7 +186,7 @@ static et_program *build(struct variants *v, const int *end, int n) {
     base->variant_sym = v->sym;
     base->nvariants = n;
     et_place_tagged(base);
-    for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
+    for (int i = 0; i < n; i++) { /* their diagnostics count from here on */
         et_diag_pass_on(part[i]->g->diags, v->g->diags);
         part[i]->g->diags = v->g->diags;
     }

@@ -1,4 +1,4 @@
-/* The verifier as a pass: whatever the passes before it did, what leaves the pipeline is proved. */
+/* The verifier as a pass: every program that leaves the pipeline is proved. */
 #include "ir/verify/verify.h"
 #include "ir/base/diag.h"
 #include "ir/program/queue.h"
@@ -7,7 +7,7 @@
 /* For one condition, where there is a simpler program to fall back to: a third of a second. */
 enum { QUICK_WORK = 5000000 };
 
-/* What the proof rests on that is not in the program. */
+/* Assumptions of the proof that are not in the program. */
 static void tell_promises(const et_program *p) {
     for (int e = 0; e < p->nevents; e++)
         if (p->events[e].promised)
@@ -23,7 +23,7 @@ static bool is_decided(const et_pipeline *pl, const et_wait *w, et_expr e) {
     return et_expr_loads(pl->g->exprs, e) || et_expr_has_vars(pl->g->exprs, e, w->nvars, w->vars);
 }
 
-/* Of waits that tensors decide, along the dimensions of events that they do: everything. */
+/* Makes waits that read tensors wait for all counters along the dimensions concerned. */
 static void widen(et_pipeline *pl, int grid, et_wait *w) {
     et_exprs *x = pl->g->exprs;
     const et_event *e = &pl->p->events[w->event];
@@ -49,8 +49,8 @@ static void widen_all(et_pipeline *pl) {
             widen(pl, g, &pl->p->grids[g].waits[i]);
 }
 
-/* Whether a wait that tensors decide is enough can be too hard to show. A program of the language
- * is not refused for that: such waits become longer, and all is looked at once more. */
+/* That a wait that reads tensors is sufficient can be too hard to prove. The program is not refused
+ * for that: such waits become longer, and it is verified once more. */
 static bool verify(et_pipeline *pl, const et_verify_options *opt, et_diags *d,
                    et_verify_report *r) {
     bool routed = false;

@@ -1,4 +1,4 @@
-/* What holds a task up on this machine, and what its user can do about that. */
+/* What bounds a task's time on this machine, and what its author can do about that. */
 #include "ir/program/step.h"
 #include "passes/explain/int.h"
 #include <math.h>
@@ -58,7 +58,7 @@ static const et_step *product_of(const struct explain *e, const et_grid *g) {
 }
 
 /* "@tile(16, 32)" with the elements that a tile of the group has now, times TIMES along its last
- * axis; NULL where the tiler would not follow. */
+ * axis; NULL where the tiler would ignore it. */
 static const char *tile_hint(const struct explain *e, const et_grid *g, double times) {
     const et_group *gr = explain_group(e, g);
     const et_step *s = product_of(e, g);
@@ -80,7 +80,7 @@ static const char *tile_hint(const struct explain *e, const et_grid *g, double t
     return et_printf(e->arena, "%s before %s%s", text, gr->name, explain_line(e, gr->loc));
 }
 
-/* What was said of another task is not said again. */
+/* A hint that another task had is not repeated. */
 static void hint(struct explain *e, const char *text) {
     for (int i = 0; i < e->nhints; i++)
         if (strcmp(e->hints[i], text) == 0) return;

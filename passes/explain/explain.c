@@ -129,7 +129,7 @@ static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
 
 enum { WIDTH = 100 };
 
-/* A line of N bytes, in as many as it takes: what follows the first goes further in. */
+/* A line of N bytes, wrapped; the lines behind the first are indented. */
 static void put_line(const char *line, size_t n, FILE *to) {
     size_t indent = strspn(line, " "), from = indent, room = WIDTH - indent;
     int in = (int)indent;

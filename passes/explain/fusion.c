@@ -42,8 +42,8 @@ static void fold(struct fusion *f, et_value v) {
     add_name(f, name ? et_printf(f->e->arena, "%s (%s)", name, op) : op);
 }
 
-/* What a group of loop LOOP stores for V: a value that loops carry is what goes into the first
- * iteration outside of them, and what an iteration leaves inside. */
+/* The value that a group of loop LOOP stores for V: of a loop-carried value the initial one outside
+ * of the loop, and the result of an iteration inside. */
 static et_value stored(const struct fusion *f, int loop, et_value v) {
     const et_val *val = et_val_of(f->g, v);
     for (int n = 2 * f->g->nloops; n > 0 && v.id; n--, val = et_val_of(f->g, v)) {

@@ -30,8 +30,7 @@ static void put_ranges(const struct explain *e, int model) {
     if (n) fprintf(e->to, " (ranges)\n");
 }
 
-/* The fewest units on which the model is as fast as on N, but for a difference too small to
- * measure. */
+/* The fewest units on which the model is as fast as on N, within measurement. */
 static int enough(const double *us, int n) {
     while (n > 1 && us[n - 1] <= us[n] * 1.005)
         n--;

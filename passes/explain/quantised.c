@@ -1,5 +1,4 @@
-/* Products of quantised weights: what it takes to make numbers of codes, beside the time that their
- * bytes take to come. */
+/* Products of quantised weights: the time of decoding beside the time of loading. */
 #include "passes/explain/int.h"
 #include <math.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static double count_load(struct weight *w, const et_node_x *n) {
     return often;
 }
 
-/* Adds what X costs, once; gives the number of weights side by side that it is for. */
+/* Adds the cost of X, once; returns the number of neighbouring weights that share it. */
 static double count(struct weight *w, et_expr x) {
     et_node_x n = *et_x(w->e->x, x);
     bool fresh = is_new(w, x);
@@ -79,8 +78,8 @@ static double count(struct weight *w, et_expr x) {
     return often;
 }
 
-/* In how many tiles of a launch a weight is made a number again: those that differ in coordinates
- * that it does not go by. */
+/* How many tiles of a launch decode a weight: those that differ in coordinates it does not depend
+ * on. */
 static double tiles_each(const struct explain *e, const et_grid *g, et_expr b,
                          const int64_t *syms) {
     const et_func *f = &e->p->funcs[g->func];
@@ -129,8 +128,8 @@ static bool look_at(const struct explain *e, et_expr b, const et_step *step, str
     return w->code != NULL;
 }
 
-/* How many times a tile goes around the loop with matrix instructions in it, so that these are as
- * many as its products take; -1 where that cannot be. */
+/* Iterations of the loop with matrix instructions for a tile, derived from the instructions that
+ * its products need; -1 where they do not divide. */
 static int64_t rounds_of(const et_explain_code *c, double flops) {
     double rest = flops - (double)c->flops[0];
     if (c->deeper || c->flops[0] + c->flops[1] == 0) return -1;

@@ -9,7 +9,7 @@
 
 enum { TOP = 6 };
 
-/* A time in which a grid is never without a task running. */
+/* A span in which a grid always has a task running. */
 struct span {
     double from, to, busy; /* busy: of all CUs together */
 };
@@ -50,7 +50,7 @@ static bool value(void *ctx, int tensor, int64_t iteration, const int64_t *index
     return tm->values && et_sim_value(tm->values, tensor, iteration, index, out);
 }
 
-/* ---- whose time it is ---- */
+/* ---- the time of each task ---- */
 
 struct edge {
     double t, width;
@@ -108,7 +108,7 @@ static bool play(struct timing *tm, const int64_t *syms, et_sim_mode mode, et_si
     return ok;
 }
 
-/* ---- saying it ---- */
+/* ---- text ---- */
 
 static int by_us(const void *a, const void *b) {
     const struct spans *x = *(struct spans *const *)a, *y = *(struct spans *const *)b;
@@ -172,7 +172,7 @@ static void put_parts(struct explain *e, const struct timing *tm, double total) 
     put_idle(e, tm, total);
 }
 
-/* The same tiles scheduled otherwise. */
+/* The same tiles in other schedules. */
 static void put_others(struct timing *tm, double now) {
     struct explain *e = tm->e;
     static const struct {

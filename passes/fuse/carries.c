@@ -1,5 +1,5 @@
-/* Loop-carried values: the tensor that hands one on from iteration to iteration, and whether what
- * an iteration leaves may be written straight into it. */
+/* Loop-carried values: the tensor of each, and whether an iteration may write its result straight
+ * into it. */
 #include "passes/fuse/lowering.h"
 
 /* A value with a tensor of its own: expressions stop at it. */

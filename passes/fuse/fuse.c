@@ -28,8 +28,8 @@ static bool known(void *ctx, int group) {
     return lo->prices && et_price_is_known(lo->prices, lo->p, group);
 }
 
-/* Tiling finds out which fusions have no device function; each round of finds materialises at least
- * one more value, so this ends. */
+/* Tiling finds fusions without a device function; each round materialises at least one more value,
+ * so this ends. */
 bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
     et_tile_trial trial = {force, stale, known, lo};
     do {
@@ -58,7 +58,7 @@ static bool has_reshapes(const et_graph *g) {
     return false;
 }
 
-/* What is reshaped, and what comes of it, are in memory. */
+/* Operands and results of reshapes are materialised. */
 static void force_reshapes(et_lowering *lo) {
     for (int i = 0; i < lo->g->nnodes; i++) {
         const et_node *n = &lo->g->nodes[i];

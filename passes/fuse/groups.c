@@ -4,8 +4,8 @@
 #include "passes/pipeline/names.h"
 #include <string.h>
 
-/* A value whose expression is larger, or deeper, gets a tensor: expressions share parts, but what
- * reads them takes time by their text, which doubles with every x = x * x, and recurses. */
+/* A value with a larger or deeper expression gets a tensor: expressions share parts, but passes
+ * walk them as trees, which double with every x = x * x, and recursively. */
 enum { MAX_FOLDED = 1000, MAX_DEEP = 500 };
 
 static void note_folded(et_lowering *lo, et_value v) {
@@ -31,8 +31,8 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
     note_folded(lo, v);
-    /* Stands for a value without a tensor yet in a lowering that will be started over; an argument
-     * is never simplified away. */
+    /* A placeholder for a value without a tensor, in a lowering that will be started over: an
+     * argument, which is not simplified. */
     et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
     if (lo->forced[v.id]) return later;
     et_expr e = n->op->at(&lo->lower, n, index);
@@ -62,7 +62,7 @@ static bool is_folded(void *ctx, et_value v) {
     return !i->keep && i->tensor < 0;
 }
 
-/* What the tensor of a value, and the task that computes it, are called under the plan. */
+/* The names, under the plan, of a value's tensor and of the task that computes it. */
 static const char *name_of(et_lowering *lo, et_value v) {
     return et_source_name(lo->g, v, is_folded, lo);
 }
@@ -133,8 +133,8 @@ static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name,
     return gr;
 }
 
-/* INDEX as far as DIM goes: where that changes with a loop, what lies behind it is computed as
- * well, since tiles have one size, and is like the last element. */
+/* INDEX, at most the last of DIM: where DIM changes with a loop tiles compute elements past it,
+ * too, which repeat the last one. */
 static et_expr inside(et_lowering *lo, et_expr index, et_expr dim) {
     et_exprs *x = lo->g->exprs;
     if (et_expr_eq(et_most(lo, dim), dim)) return index;
@@ -387,8 +387,7 @@ static void store_into_state(et_lowering *lo, const et_node *n, et_group *gr, co
     }
 }
 
-/* Everything an update reads is what it was before: what the group would overwrite while it is read
- * is made in a tensor of its own. */
+/* An update reads the state as it was: elements that the group would overwrite are copied first. */
 static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const et_expr *axis) {
     bool value = et_reads_what_it_overwrites(lo, gr, gr->value);
     for (int i = 0; i < gr->nproduct; i++) {
@@ -407,8 +406,8 @@ static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const e
     if (!apart) et_force(lo, (int)n->args[2].id);
 }
 
-/* An update whose value or index is the state itself, which is no node that could be stored: it
- * reads a copy. Returns the copy's tensor, or -1. */
+/* An update whose value or index is the state itself, which is no node to materialise, reads a
+ * copy. Returns the copy's tensor, or -1. */
 static int copy_of_itself(et_lowering *lo, const et_node *n, int loop) {
     bool itself = false;
     for (int a = 1; a < n->nargs; a++)
@@ -447,7 +446,7 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
 
 /* ---- temporaries ---- */
 
-/* In program order, whatever the order in which the values were made. */
+/* In program order. */
 static void assign_temps(et_lowering *lo, const et_block *b) {
     for (int s = 0; s < b->n; s++) {
         int at = b->stmt[s].index;
@@ -537,7 +536,7 @@ static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_f
     }
 }
 
-/* Outputs that hold something computed elsewhere, appended to the top-level list. */
+/* Outputs that copy another value, appended to the top-level list. */
 static void copy_outputs(et_lowering *lo) {
     et_program *p = lo->p;
     for (int t = 0; t < p->ntensors; t++) {

@@ -1,5 +1,5 @@
-/* The order of groups that need not wait for each other. Workgroups take the tasks of a program in
- * its order, so a task that could run stands behind one that cannot yet: of queries, keys and
+/* The order of groups that need not wait for each other. Workgroups run the tasks of a program in
+ * its order, so a ready task may queue behind one that waits: of queries, keys and
  * values, each with a norm after its product, all products come first. A group's level is one more
  * than those it waits for; groups between the same loops are put in the order of their
  * levels, and where these are equal stay as the author wrote them. */

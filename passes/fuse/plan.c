@@ -9,8 +9,8 @@
 
 /* A row this long is still cheap to reduce again in every tile that reads it. */
 enum { RECOMPUTE_ROW = 16384 };
-/* Values folded one into the next, so many levels deep: what walks them recurses. And the elements
- * that one element of a value asks for, of which gathers of gathers ask for twice as many each. */
+/* Most levels of values folded one into the next, as walks of them recurse; and most elements that
+ * one element of a value reads, which gathers of gathers double. */
 enum { MAX_LEVELS = 150, MAX_ASKS = 100 };
 /* A reduction over this many columns of a product can be done inside one tile. */
 enum { TILE_ROW = 128 };
@@ -46,7 +46,7 @@ static void note_read(et_lowering *lo, et_value v, int depth, const et_op *by) {
     if (!by || by->class != ET_CLASS_CONTRACT) i->only_contracts = false;
 }
 
-/* How much of its argument a slice is, by the largest sizes. */
+/* The part of its argument that a slice is, at the largest sizes. */
 static double share_of(const et_lowering *lo, const et_node *n) {
     int64_t part = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, n->result)->shape);
     int64_t all = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, n->args[0])->shape);
@@ -115,8 +115,8 @@ static et_expr reduced_extent(et_lowering *lo, const et_node *n) {
     return s->dim[et_attr_int(n, "axis", s->rank - 1)];
 }
 
-/* Materialise an argument whose expression holds what its reader cannot take in: a product or a
- * reduction there is impossible, a costly function is only dear and left to the choice, if there is
+/* Materialise an argument whose expression cannot be inlined in its reader: a product or a
+ * reduction is impossible there; a costly function is possible, and left to the choice, if there is
  * one. */
 static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, bool costly) {
     struct et_inline_facts f = info(lo, v)->facts;
@@ -126,8 +126,8 @@ static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, 
         keep(lo, v, false);
 }
 
-/* A product under another shape has no tiles: it is stored in its own, and reshaped when it is
- * read. */
+/* A reshaped product cannot be tiled: it is stored in its own shape, and reshaped when it is read.
+ */
 static void keep_reshaped(et_lowering *lo, et_value v) {
     const et_node *n = et_node_of(lo->g, v);
     if (!n || n->op != &et_op_reshape || info(lo, v)->keep || !info(lo, v)->facts.contract) return;
@@ -264,7 +264,7 @@ static bool reads_stale_state(struct state_walk *w, et_value v) {
     return false;
 }
 
-/* To what a loop reads of before it, all its updates come first: in the iteration before. */
+/* In a loop, all updates come before a read: they did in the iteration before. */
 static void note_updates(struct state_walk *w, const et_block *b, int position) {
     for (int s = 0; s < b->n; s++) {
         int at = b->stmt[s].index;

@@ -1,8 +1,7 @@
-/* What groups cost, by what they compute. Two groups are the same where their expressions are, with
- * variables and tensors of temporaries counted in the order in which they are met: what they are
- * called and numbered depends on the rest of the plan. Groups are compared by a hash of that, so
- * two that differ could be taken for the same, once in 2^64; a plan would be priced wrong, no more.
- */
+/* Prices of groups, by what they compute. Two groups are the same where their expressions are, with
+ * variables and temporaries numbered in the order in which they occur, since names and numbers
+ * depend on the rest of the plan. Groups are compared by a hash, so that two different ones are
+ * taken for the same once in 2^64: a plan would have a wrong price, no more. */
 #include "ir/base/diag.h"
 #include "passes/fuse/lowering.h"
 #include "passes/tile/tiler.h"
@@ -17,7 +16,7 @@ struct price {
     uint32_t reads, writes; /* of the tensors that the group has, in the order of the key */
 };
 
-/* What the key of a group counts. */
+/* Numbers in the key of a group. */
 struct names {
     int tensor[MOST_TENSORS], ntensors;
     int var[MOST_VARS], nvars;
@@ -270,7 +269,7 @@ static void take_uses(et_program *p, const struct names *names, const struct pri
         }
 }
 
-/* False where the group's names do not tell what it uses. */
+/* False where the tensors that a group uses do not follow from its names. */
 static bool note_uses(const struct names *names, const et_task_cost *t, struct price *v) {
     for (int i = 0; i < t->nuses; i++) {
         int at = 0;

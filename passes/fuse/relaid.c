@@ -51,7 +51,7 @@ static void look_at_group(struct choosing *t, et_group *gr) {
     }
 }
 
-/* How far VAR has to go until E is another, in powers of two; 0: it never is. */
+/* The step of VAR, a power of two, at which E changes; 0: it never does. */
 static int64_t step_of(et_exprs *x, et_expr e, int var) {
     et_expr first = et_subst_var(x, e, var, et_int(x, 0));
     if (!et_expr_has_var(x, e, var)) return 0;
@@ -60,7 +60,7 @@ static int64_t step_of(et_exprs *x, et_expr e, int var) {
     return 0;
 }
 
-/* E as what of it counts OF in steps of BY, modulo MOD where that is not 0. */
+/* E as a part that counts OF in steps of BY, modulo MOD unless 0. */
 struct digit {
     et_expr of;
     int64_t by, mod;
@@ -75,7 +75,8 @@ static struct digit digit_of(const et_exprs *x, et_expr e) {
     return d;
 }
 
-/* The index of two dimensions in one, LAST of so many elements. *OUT_SIMPLER: it is so. */
+/* The index of two dimensions joined, the last of LAST elements. *OUT_SIMPLER: it is a simpler one.
+ */
 static et_expr join(et_exprs *x, et_expr first, et_expr last, et_expr size, bool *out_simpler) {
     struct digit high = digit_of(x, first), low = digit_of(x, last);
     int64_t n;
@@ -86,8 +87,8 @@ static et_expr join(et_exprs *x, et_expr first, et_expr last, et_expr size, bool
     return high.mod ? et_op2(x, ET_X_MOD, e, et_int(x, high.mod * n)) : e;
 }
 
-/* Where a dimension belongs: larger keys come first. Those of neither n nor k do, and stay as they
- * are. */
+/* The key that dimensions are ordered by, larger ones first: dimensions of neither n nor k come
+ * first and keep their order. */
 struct place {
     enum { OF_K, OF_N, OF_NEITHER } of;
     int64_t step;
@@ -138,7 +139,7 @@ static bool is_another(const et_relaying *t, int rank) {
     return false;
 }
 
-/* Are the rows of whole bytes that T has then? */
+/* Are T's rows in that order of whole bytes? */
 static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_relaying *by) {
     int64_t bits = et_dtype_bits(t->shape.dtype), n;
     for (int d = t->shape.rank; d-- > 0;) {
@@ -149,7 +150,7 @@ static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_relaying *
     return bits % 8 == 0;
 }
 
-/* *OUT: how T lies, the same for all of its loads; false: it stays as it is. */
+/* *OUT: the order of T's dimensions that suits all of its loads; false: it stays as it is. */
 static bool gains(et_lowering *lo, const et_tensor *t, const struct weight *w, et_relaying *out) {
     et_relaying more;
     if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank) ||
@@ -160,7 +161,7 @@ static bool gains(et_lowering *lo, const et_tensor *t, const struct weight *w, e
     return true;
 }
 
-/* By value id, in memory that was there before the trial. */
+/* By value id, in memory that outlives the trial. */
 static void look_at_plan(et_lowering *lo, et_relaying *all, et_relaying **found) {
     struct choosing t = {.lo = lo};
     do {
@@ -184,7 +185,7 @@ void et_relay_weights(et_lowering *lo, const et_pass_options *opt) {
     et_relaying **found = et_alloc(lo->g->arena, n * sizeof *found);
     bool *forced = et_alloc(lo->g->arena, n * sizeof *forced);
     memcpy(forced, lo->forced, n * sizeof *forced);
-    /* Expressions that stay would be gone through at the end of every trial to come. */
+    /* Each later trial would walk expressions that are kept. */
     et_trial trial;
     et_trial_begin(&trial, lo->g, NULL, opt);
     look_at_plan(lo, all, found);

@@ -1,8 +1,8 @@
 /* Fusion by cost. The values that may either way be materialised or folded into their readers are
  * split into independent partitions (values that can meet in one group), and each partition is
- * searched for the choice with the least predicted time, the rest held at its best so far. The
- * evaluation is the real thing: the graph is lowered and tiled under the choice and its cost taken
- * from the tiles, so whatever tiling cannot do is priced as what it does instead. */
+ * searched for the choice with the least predicted time, the rest held at its best so far. To
+ * price a choice the graph is lowered and tiled under it, so fusions that tiling cannot do are
+ * priced as what it does instead. */
 #include "passes/fuse/lowering.h"
 #include "passes/pipeline/findings.h"
 #include "passes/pipeline/names.h"
@@ -20,8 +20,7 @@ enum {
     MAX_NODES_LOWERED = 40000,
     MAX_ASKED = 1000000,
 };
-/* A tensor of its own must earn this much, relative to the launch: below that is noise of the
- * model. */
+/* A tensor of its own must gain this much, relative to the launch: less is noise of the model. */
 static const double stored_value_price = 5e-4;
 
 struct search {
@@ -101,11 +100,10 @@ static bool is_choice(const struct search *s, int v) {
         return false;
     const et_node *n = &s->lo->g->nodes[val->node];
     const et_op *op = n->op;
-    /* What is made of weights is read where they lie: storing it would copy them in every launch.
-     */
+    /* Values of weights alone are inlined: storing them would copy weights in every launch. */
     if (s->info[v].fixed && (op->class == ET_CLASS_MAP || op->class == ET_CLASS_VIEW)) return false;
-    /* Matrices that a tensor chooses are read where they lie: a copy of them is never worth it, and
-     * what follows their product may say for which tiles there is none. */
+    /* Matrices that a tensor chooses are read in place: a copy never pays, and a mask behind their
+     * product may leave out tiles. */
     if (op == &et_op_gather) return !s->info[v].only_contracts;
     const et_node *right = op == &et_op_contract ? et_node_of(s->lo->g, n->args[1]) : NULL;
     if (right && right->op == &et_op_gather) return false;
@@ -155,7 +153,7 @@ static void make_partitions(struct search *s) {
     }
 }
 
-/* ---- how far from the best a plan can be ---- */
+/* ---- a lower bound ---- */
 
 static int model_of(const et_graph *g, const et_node *n) {
     et_value v = n->result.id || !n->nargs ? n->result : n->args[0];
@@ -292,7 +290,7 @@ static void search_all(struct search *s) {
 /* ---- products of many rows, once more ---- */
 
 enum { FEW_ROWS = 16, MOST_TOGETHER = 3 };
-/* What another choice must bring then. */
+/* What another choice must gain then. */
 static const double least_gain = 0.01;
 
 static bool is_product_of_many(const struct search *s, int v) {
@@ -329,10 +327,9 @@ static void try_ways(struct search *s, const int *v, int n, double *best) {
         s->lo->choice[v[i]] = (signed char)(best_way >> i & 1);
 }
 
-/* With warpgroup MMA, tiles by rule are far from those that will be: what must have all
- * columns of a head, since the head's norm is computed with it, is wider than by rule. So products
- * of many rows are tried once more with tiles as they will be, those of the same rows together:
- * their tiles run side by side, and what one alone would gain another still loses. */
+/* With warpgroup MMA, tiles by rule differ much from the final ones: a product that needs all
+ * columns of a head, for the head's norm, has wider ones. So products of many rows are tried once
+ * more with final tiles, those of the same rows together, since their tiles run side by side. */
 static void try_by_cost(struct search *s) {
     char *done = et_alloc(s->lo->g->arena, (size_t)s->lo->g->nvals);
     double best = 0;
@@ -426,7 +423,7 @@ static void search(et_lowering *lo, const et_pass_options *opt, int model) {
     compare_extremes(&s, model);
 }
 
-/* The graph holds nothing but MODEL. */
+/* The graph with MODEL alone. */
 static void search_model(et_lowering *lo, const et_pass_options *opt, int model) {
     search(lo, opt, model);
     et_prices_free(lo->prices);
@@ -439,8 +436,7 @@ void et_leave_out_choices(et_lowering *lo, const et_pass_options *opt) {
         if (lo->g->nodes[n].op == &et_op_rope_table) lo->choice[lo->g->nodes[n].result.id] = 0;
 }
 
-/* One model at a time, without the others: what is best for it is what is best where it is alone.
- */
+/* One model at a time: each gets the choices that are best for it alone. */
 void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
     et_graph *g = lo->g;
     const et_block body = g->body;

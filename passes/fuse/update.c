@@ -30,13 +30,13 @@ static bool has_product_var(const struct reads *r, et_expr e) {
     return has;
 }
 
-/* How much E grows when the variable does by 1, where that is always as much. */
+/* The growth of E as the variable grows by 1, where it is constant. */
 static bool grows(et_exprs *x, et_expr e, int var, int64_t *out_step) {
     et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
     return et_is_int(x, et_sub(x, et_subst_var(x, e, var, next), e), out_step);
 }
 
-/* Is the index INDEX of what is stored that of one value of AXIS alone? */
+/* Is the stored INDEX another one for each value of AXIS? */
 static bool says(const struct reads *r, et_expr index, int axis) {
     et_exprs *x = r->lo->g->exprs;
     int64_t step;

@@ -1,15 +1,15 @@
 /* Placement: which share of the workgroups every model gets, and which part of that every grid.
  *
- * The program of assign.h chooses; but it adds up what tasks take one by one and lets models take
- * turns on a unit in any order, while a workgroup visits all tasks of one model before those of the
- * next. So its choice and a few others are played by the simulator, and the best one is taken;
- * where that has a share for each model, units change hands while that helps.
+ * assign.h solves a model of it that adds up the times of tasks and lets models alternate on a unit
+ * in any order, while a workgroup runs all tasks of one model before those of the next. So its
+ * solution and a few others are simulated, and the best one is taken; where that has a share for
+ * each model, units are moved between models as long as that helps.
  *
- * One model has the whole chip, and the program says which of its tasks would be faster on a part.
- * Without a profile none is, and then there is nothing to play.
+ * One model has the whole chip; the solution says which of its tasks are faster on a part of it.
+ * Without a profile none is, and nothing is simulated.
  *
- * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
- * from slices (scope.h), and which die a slice is on, from where workgroups find themselves.
+ * Placement decides no fence: ranges matter for speed only. Scopes follow from slices (scope.h),
+ * and the die of a slice from the dies that workgroups find themselves on.
  */
 #include "ir/base/clock.h"
 #include "ir/base/diag.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { TASKS_PLAYED = 1000000 }; /* in search of better shares, at most */
-/* What another way has to gain: anything; of a model that is alone, what could be measured. */
+/* The least gain of another placement: any; for a model alone, one large enough to measure. */
 static const double GAIN = 1e-9, GAIN_ALONE = 0.01;
 
 /* A range for every group of every model. */
@@ -43,7 +43,7 @@ struct placing {
     et_found_place *note; /* or NULL */
 };
 
-/* ---- to the program ---- */
+/* ---- into the task program ---- */
 
 static int millionths(int part, int of) {
     return (int)((int64_t)part * PLACE_WHOLE / of);
@@ -109,7 +109,7 @@ static void note_way(const struct placing *p, const char *name, double us) {
         }
 }
 
-/* Take it if it is better than what there is; its time. */
+/* Keeps it if it is better than the best so far; returns its time. */
 static double consider(struct placing *p, const struct choice *c, const char *name) {
     double done[ET_MAX_MODELS], us = play(p, c, done);
     if (us >= p->us * (1 - (p->s.nmodels == 1 ? GAIN_ALONE : GAIN))) return us;
@@ -121,7 +121,7 @@ static double consider(struct placing *p, const struct choice *c, const char *na
     return us;
 }
 
-/* What the simulator cannot play, or need not, is judged by the times of the problem. */
+/* Where the simulator fails, or is not needed, the times of the problem decide. */
 static void take_by_problem(struct placing *p, const struct place_ways *w) {
     for (int i = 0; i < w->n; i++) {
         double us = place_in_turn(&p->s, w->way[i].range);
@@ -134,7 +134,7 @@ static void take_by_problem(struct placing *p, const struct place_ways *w) {
     }
 }
 
-/* ---- shares that change hands ---- */
+/* ---- units moved between shares ---- */
 
 struct shares {
     int n;                    /* the models; behind them stands what no model has */
@@ -178,7 +178,7 @@ static struct choice choice_of_shares(const struct place *s, const struct shares
     return c;
 }
 
-/* Let STEP units change hands while that makes a launch shorter. */
+/* Moves STEP units between models as long as that makes a launch shorter. */
 static void improve(struct placing *p, struct shares *best, double *us, int step, int *left) {
     for (bool better = true; better;) {
         better = false;
@@ -263,7 +263,7 @@ static void print_choice(const struct placing *p, const struct place_ways *w, do
                 g->model[m].share.from / 1e4, g->model[m].share.to / 1e4);
 }
 
-/* A model's time on any number of units, were it alone. */
+/* A model's time alone, on each number of units. */
 static void note_widths(const struct placing *p) {
     et_arena *a = p->s.g->arena;
     struct place one = p->s;
@@ -304,8 +304,8 @@ static void note_choice(const struct placing *p, const struct place_ways *w) {
 
 /* ---- the pass ---- */
 
-/* Takes the best choice for the program that is tried, and tells about it; false where there is
- * none: what was tried last stays nowhere, and the next pass divides by work. */
+/* Applies the best choice and notes it; false where there is none: no trial is kept, and the next
+ * pass divides CUs by work. */
 static bool find_best(struct placing *p, const et_trial *t) {
     struct place_ways ways;
     double begin = et_seconds();

@@ -1,4 +1,4 @@
-/* The program of assign.h for placement: the chip is cut into units, shader engines of dies, and
+/* Placement as a problem of assign.h: the chip is cut into units, shader engines of dies, and
  * the candidates are runs of dies and single units, runs of units where there is one die, and, of
  * several models, the best division by whole units.
  *
@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum { UNITS_OF_ONE_DIE = 8, MOST_TRIPS = 4096, SWITCHES = 14 };
-/* Between tasks on different CUs, so that equal plans are told apart; between ranges that no plan
- * may have both of. */
+/* The price of moving between CUs, which decides between equal plans; and between ranges that no
+ * plan may combine. */
 static const double CHANGE_US = 0.01, NEVER_US = 1e6;
 
 /* ---- the chip ---- */
@@ -45,9 +45,9 @@ int place_dies(const struct place *s, struct range r) {
     return (r.to + per - 1) / per - r.from / per;
 }
 
-/* Between dies, a counter takes longer and what was written has to cross. Any change of range has a
- * price, which decides between choices that are equal otherwise: tasks of a range are dealt from
- * its first CU on, wherever the tiles before them ran. */
+/* Between dies, a counter takes longer and data has to cross. Each change of range has a price,
+ * which decides between equal choices: tiles of a range are dealt from its first CU on, wherever
+ * the tiles before them ran. */
 static void price_moves(const struct place *s, et_assign_problem *p) {
     size_t n = (size_t)s->nranges;
     double *turn = et_alloc(s->g->arena, n * n * sizeof *turn);
@@ -85,7 +85,7 @@ static void add_written(void *ctx, const et_step *step, int tensor, bool is_stor
     w->bytes += n;
 }
 
-/* What the grid's wait takes once all have arrived: less where no task of another die does. */
+/* The time of the grid's wait after the last arrival: less where all are on its die. */
 static double event_us(const struct place *s, const et_grid *g) {
     const et_machine *m = s->m;
     double far = 0;
@@ -103,8 +103,7 @@ static int even_units(const struct place *s, struct range r) {
     return dies * (first < last ? first : last);
 }
 
-/* Of RANGE without slices, for the grid: what it takes at SYMS, where C is its cost, without
- * waiting. */
+/* The time of the grid on RANGE, without slices and waits, at SYMS, where C is its cost. */
 static double body_us(const struct place *s, const et_grid *g, const et_grid_cost *c,
                       const int64_t *syms, struct range r) {
     double part = g->range.to ? (double)(g->range.to - g->range.from) / PLACE_WHOLE : 1;
@@ -116,8 +115,7 @@ static double body_us(const struct place *s, const et_grid *g, const et_grid_cos
     return us;
 }
 
-/* A model that is alone has no reason to keep a group from CUs if that makes it slower at other
- * sizes than those it is decided at. */
+/* A model alone gets ranges only for groups that are not slower there at any size. */
 static void rule_out(const struct place *s, const et_grid *g, double *us) {
     struct range all = {0, s->nunits, false};
     for (int k = 0; k < ET_SAMPLES; k++) {

@@ -1,5 +1,5 @@
-/* Shares of the workgroups for models that share a kernel, where placement has given none: one
- * beside the other, as wide as the work each has, times its weight, so that they end together. */
+/* Shares of the workgroups for models that share a kernel, where placement has given none: side
+ * by side, in proportion to each model's work times its weight, so that they end together. */
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
 

@@ -1,4 +1,4 @@
-/* The ways of placing that are worth a closer look, as the user's --placement allows. */
+/* Candidate placements, as the option --placement allows. */
 #include "ir/base/diag.h"
 #include "passes/place/int.h"
 #include <math.h>

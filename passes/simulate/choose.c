@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A change must earn this much: below that is noise of the model. */
+/* The least gain of a change: less is noise of the model. */
 static const double worth = 0.999;
 
 struct choice {

@@ -1,4 +1,4 @@
-/* What the tiles of a grid compute, and what they move from and to memory.
+/* The work of a grid's tiles, and their bytes from and to memory.
  *
  * Memory moves what does not stay in the caches: weights, inputs, outputs, states, and temporaries
  * where the workspace is larger than the cache in front of memory. Tiles of one grid that touch the
@@ -58,7 +58,7 @@ static void find_load(void *ctx, et_expr e) {
     f->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == f->tensor;
 }
 
-/* Before there is a plan, such as lie in order, of which no task says where. */
+/* Before there is a plan: operands that are contiguous, at places that no task decides. */
 static bool may_be_early(struct sim *s, const et_step *step) {
     bool may = !reads_mutable(s, step->nlive) && !reads_mutable(s, step->kextent);
     for (int i = 0; i < step->nacc && may; i++)
@@ -67,7 +67,7 @@ static bool may_be_early(struct sim *s, const et_step *step) {
     return may;
 }
 
-/* Weights that the first product asks for before the waits. */
+/* Weights that the first product loads before the waits. */
 static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
     const et_step *first = g->f->steps;
     const et_product_plan *w = &step->plan[ET_PLAN_MAIN];
@@ -154,7 +154,7 @@ static bool is_fixed(const struct reader *r, int var) {
     return false;
 }
 
-/* How many values a variable of the step takes. */
+/* The number of values of a variable of the step. */
 static int64_t extent_of(const struct reader *r, int var) {
     et_step_var v[ET_STEP_VARS];
     et_expr e = et_var_extent(r->s->x, var);
@@ -165,7 +165,7 @@ static int64_t extent_of(const struct reader *r, int var) {
     return et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
 }
 
-/* The positions that an attention looks at. */
+/* The positions that an attention step reads. */
 static struct range positions(const struct reader *r) {
     const et_step_elements *e = &r->g->elements[r->step - r->g->f->steps];
     int64_t n = size_now(r->g, e->visits, -1);
@@ -349,8 +349,7 @@ static double size_fn(void *ctx, et_expr e, double guess) {
     return a > b ? a : b;
 }
 
-/* How many times longer than the machine says a tile takes by the profile, which tells how long all
- * of them do on the CUs that the grid may use. */
+/* The profile's time of the grid, on the CUs that it may use, over the predicted one. */
 static double scale(struct sim *s, const struct sim_grid *g, int instance) {
     const et_machine *m = s->m;
     double us;

@@ -1,4 +1,4 @@
-/* What there is to run: every grid in every iteration, with its expressions ready to evaluate. */
+/* The grids to run, in every iteration, with their expressions ready to evaluate. */
 #include "ir/base/diag.h"
 #include "passes/simulate/int.h"
 #include <stdlib.h>
@@ -93,7 +93,8 @@ static void find_cells(struct sim *s, struct sim_grid *sg) {
     if (sg->tiles == 0) sg->cells = 0;
 }
 
-/* Does a tensor decide what the grid waits for? Then it cannot be known before that is done. */
+/* Does a tensor decide what the grid waits for? Then it is not known before that tensor is written.
+ */
 static bool routed(const struct sim *s, const struct sim_grid *g) {
     for (int i = 0; i < g->g->nwaits; i++)
         if (s->event[g->box[i].event].sheet) return true;

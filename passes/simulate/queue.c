@@ -40,8 +40,8 @@ static int64_t tile_of(const struct sim_grid *g, int64_t cell, int64_t k) {
     return tile;
 }
 
-/* Look at the counters from where the cell was; true when none is missing, else it is put on the
- * list of the first that is. */
+/* Tests the counters from the cell's current one on; true when all are complete, else the cell is
+ * put on the list of the first that is not. */
 static bool look(struct sim *s, int64_t index) {
     struct sim_cell *cell = &s->cell[index];
     const struct sim_instance *in = &s->inst[cell->instance];
@@ -90,7 +90,7 @@ static int by_order(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* A cell whose only wait is for one counter needs no look at it and no claim. */
+/* A cell that waits for one counter only needs no poll and no claim. */
 static bool waits_for_one(const struct sim_grid *g) {
     const struct sim_box *b = g->box;
     if (g->g->nwaits != 1 || b->when != ET_ALWAYS || b->routed) return false;
@@ -113,24 +113,21 @@ static int take_list(struct sim *s, int32_t first, int32_t **out) {
     return n;
 }
 
-/* Time to look at a cell that turns out ready, and to put its tasks into a ring, a wave's worth at
- * a time. */
+/* Time to test a cell that is ready, and to push its tasks, a wave of them at a time. */
 static double push_us(const struct sim *s, const struct sim_grid *g) {
     int64_t rounds = (g->tiles / g->cells + s->m->wave_size - 1) / s->m->wave_size;
     double claim = waits_for_one(g) ? 0 : (g->g->nwaits + 1) * s->m->atomic_us;
     return claim + s->m->pop_us + SLOTS_US * (double)(rounds - 1); /* as many atomics as a pop */
 }
 
-/* The variable whose values codegen has side by side in the lanes: the last of those that tell
- * cells apart. */
+/* The variable whose values codegen has in the lanes: the last of a cell's variables. */
 static int lane_var(const struct sim *s, const struct sim_grid *g) {
     for (int c = g->f->ncoords - 1; c >= 0; c--)
         if (g->cell_coords >> c & 1) return g->f->coord[c];
     return g->nloop ? s->p->g->loops[g->loop[g->nloop - 1]].var : -1;
 }
 
-/* Does codegen look at the grid's cells in the lanes, claim and push them side by side? A grid of
- * one cell has none to wait for. */
+/* Does codegen test, claim and push the grid's cells in lanes? A grid of one cell has no others. */
 static bool together(const struct sim *s, const struct sim_grid *g) {
     int var = lane_var(s, g);
     return s->opt->wide_push || var < 0 || et_cells_together(s->p, g->g, var);
@@ -140,8 +137,8 @@ static const struct sim_grid *grid_of(const struct sim *s, int32_t cell) {
     return &s->grid[s->inst[s->cell[cell].instance].grid];
 }
 
-/* Where it cannot be told in the lanes that cells are ready, those that may be are polled again,
- * claimed and pushed one after the other. */
+/* Where lanes cannot prove cells ready, cells that may be are polled again, claimed and pushed one
+ * by one. */
 static double look_and_push_each(struct sim *s, int32_t cell, int wg, double cost) {
     if (!look(s, cell)) return 0;
     double push = push_us(s, grid_of(s, cell));
@@ -150,7 +147,7 @@ static double look_and_push_each(struct sim *s, int32_t cell, int wg, double cos
     return push;
 }
 
-/* Where it can, all that are ready are claimed and pushed together. */
+/* Where they can, all ready cells are claimed and pushed together. */
 static double look_and_push_all(struct sim *s, int32_t *list, int n, int wg, double cost) {
     int ready = 0;
     for (int i = 0; i < n; i++)
@@ -163,7 +160,7 @@ static double look_and_push_all(struct sim *s, int32_t *list, int n, int wg, dou
     return push;
 }
 
-/* Time for polling what is watched and not told in the lanes. */
+/* Time to poll the counters that lanes do not test. */
 static double polls_us(const struct sim *s, int64_t watched, const int32_t *list, int n) {
     bool all = true;
     for (int i = 0; i < n; i++) {
@@ -266,7 +263,7 @@ static void wake(struct sim *s, int at) {
     sim_go(s, wg, SIM_NEXT, s->now + s->m->atomic_us);
 }
 
-/* The first that parked, of this die if there is one. */
+/* The workgroup that parked first, of this die if there is one. */
 static void wake_one(struct sim *s, int die) {
     int at = 0;
     while (at < s->nparked && s->wg[s->parked[at]].die != die)

@@ -101,7 +101,7 @@ static void settle(struct sim *s, int i, int wg) {
     place_flow(s, i, wg);
 }
 
-/* WG asks memory for so many bytes, more than it is still waiting for. */
+/* WG loads so many bytes in addition to its loads in flight. */
 static void flow_add(struct sim *s, int wg, double bytes) {
     pour(s);
     if (s->flow_at[wg] >= 0) {
@@ -121,7 +121,7 @@ static int flow_end(struct sim *s) {
     return wg;
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
 static uint64_t mix(uint64_t v) {
     v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
@@ -209,7 +209,7 @@ static bool within_die(const struct sim *s, const struct sim_grid *g) {
     return true;
 }
 
-/* No fence follows; the task looks at the words it takes. */
+/* No fence follows; the task polls words. */
 static bool all_carried(const struct sim *s, const struct sim_grid *g) {
     bool all = true;
     for (int i = 0; i < g->g->nwaits; i++)
@@ -295,7 +295,7 @@ static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
     return rotates ? (wg - from + n - in->first % n) % n : wg - from;
 }
 
-/* The one that the workgroup takes after its next. */
+/* The tile after the workgroup's next. */
 static int64_t tile_after(const struct sim *s, int wg, struct sim_part part) {
     const struct sim_instance *in = &s->inst[s->wg[wg].item];
     int64_t tile = s->wg[wg].tile, n = part.count;

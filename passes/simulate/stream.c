@@ -17,7 +17,7 @@ bool sim_runs(const struct sim *s, int model) {
     return !s->opt->left_out || !s->p->g->nmodels || !s->opt->left_out[model];
 }
 
-/* How much of [0, AT) belongs to a model that runs. */
+/* The part of [0, AT) that belongs to models that run. */
 static int64_t in_use(const struct sim *s, int64_t at) {
     int64_t used = 0, from = 0;
     for (;;) { /* the part that goes on furthest of those that begin first */

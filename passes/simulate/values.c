@@ -101,8 +101,8 @@ static bool writes(const et_graph *g, int i, et_value v) {
     return n->op->class == ET_CLASS_UPDATE && n->args[0].id == v.id;
 }
 
-/* Mark V and all it depends on as possible, whatever may be missing. What a state holds depends on
- * all that is written to it. */
+/* Mark V and all it depends on as possible, whatever is missing. A state depends on all that is
+ * written to it. */
 static void need(struct slice *s, et_value v) {
     const et_val *val = et_val_of(s->g, v);
     if (s->state[v.id] != UNSEEN) return;
@@ -150,7 +150,7 @@ static bool is_possible(const struct slice *s, et_value v) {
     return ok;
 }
 
-/* Loops go around: what is impossible makes others so until nothing changes. */
+/* With loops: values that depend on impossible ones become so, until nothing changes. */
 static void drop_impossible(struct slice *s) {
     for (bool again = true; again;) {
         again = false;
@@ -187,7 +187,7 @@ static et_block keep(struct slice *s, et_arena *a, const et_block *from, et_loop
     return b;
 }
 
-/* The graph without what is not needed or cannot be had. */
+/* The graph without nodes that are not needed or impossible. */
 static et_graph *cut(struct slice *s, et_arena *a) {
     et_graph *g = et_alloc(a, sizeof *g);
     *g = *s->g;
@@ -203,7 +203,7 @@ static et_graph *cut(struct slice *s, et_arena *a) {
     return g;
 }
 
-/* ---- keeping what comes out ---- */
+/* ---- keeping results ---- */
 
 static int64_t iterations_around(const et_graph *g, int loop, const int64_t *vars,
                                  int64_t *out_now) {

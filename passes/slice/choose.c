@@ -1,15 +1,13 @@
-/* Which products to cut: the program of placement chooses.
+/* Which products to cut, as a part of placement.
  *
- * A model's versions are it as it is and with something done to some of its products (et_cut). Each
- * version is lowered and a launch of it played, alone, on every number of dies that the model may
- * be given. The program (assign.h) then has, beside the ranges of CUs, a range in slices where some
- * version is faster there: its times are those of the model as it is, times what the best version
- * was faster by.
+ * The versions of a model are the model uncut and with some of its products cut (et_cut). Each
+ * version is lowered and simulated alone on every number of dies that the model may get. Placement
+ * (assign.h) then has, beside the ranges of CUs, a range in slices where some version is faster
+ * there: with the times of the uncut model divided by the speedup of the best version.
  *
- * The simulator cannot tell apart what differs by less than a per cent. It also assumes that no
- * task is ever late, which is the further from the truth the more tasks wait for one another across
- * dies. So up to one per cent is taken off the time of a version, in proportion to how many of the
- * events of the device it does without. */
+ * Differences of less than a per cent are noise of the simulator. It also assumes that no task is
+ * late, which is less true the more tasks wait across dies. So up to one per cent is subtracted
+ * from the time of a version, in proportion to the events of scope device that it saves. */
 #include "passes/events/scope.h"
 #include "passes/place/int.h"
 #include "passes/slice/slice.h"
@@ -38,7 +36,7 @@ struct choosing {
 
 /* ---- versions ---- */
 
-/* How many things can be done to it, nothing among them. */
+/* The number of cuts of it, none among them. */
 static int ways_of(const struct choosing *c, int group) {
     return __builtin_popcount(c->may[group]) + 1;
 }
@@ -58,7 +56,7 @@ static int versions_of(const struct choosing *c, int model) {
     return n ? n : c->ncuts[model] + 3;
 }
 
-/* What version V does to the model's I-th product. */
+/* The cut of the model's I-th product in version V. */
 static et_cut cut_in(const struct choosing *c, int model, int i, int v) {
     int group = c->cut[model][i], n = c->ncuts[model];
     if (!combinations(c, model)) {
@@ -138,7 +136,7 @@ static void play_version(struct choosing *c, int v, const et_trial *t, const int
     et_player_destroy(player);
 }
 
-/* The share of its time that is taken off for that. */
+/* The part of its time that is subtracted for that. */
 static double forgiven(const struct choosing *c, int m, int v) {
     double before = c->device_events[m][0], now = c->device_events[m][v];
     return now < before ? FORGIVEN * (before - now) / before : 0;
@@ -158,7 +156,7 @@ static void compare(struct choosing *c, int m, int d) {
     }
 }
 
-/* False where nothing can be said, or there is nothing to choose from. */
+/* False where nothing is predicted, or there is one version. */
 static bool play_versions(struct choosing *c, const int64_t *syms) {
     int dies = c->pl->opt->machine->dies, n = 0;
     for (int v = 0; v < c->nversions; v++) {
@@ -284,7 +282,7 @@ static void note(const struct choosing *c) {
     }
 }
 
-/* Do all of this to all of the model's products that it can be done to? */
+/* Is ALL done to all of the model's products that allow it? */
 static bool is_all(const struct choosing *c, int m, int v, et_cut all) {
     bool is = true;
     for (int i = 0; i < c->ncuts[m]; i++)
@@ -292,7 +290,7 @@ static bool is_all(const struct choosing *c, int m, int v, et_cut all) {
     return is;
 }
 
-/* Whatever the times. */
+/* Without a choice by time. */
 static void take_all(struct choosing *c, et_cut all) {
     for (int m = 0; m < c->nmodels; m++) {
         c->dies[m] = c->pl->opt->machine->dies;

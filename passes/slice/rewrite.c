@@ -8,7 +8,7 @@
 #include "passes/slice/int.h"
 #include <string.h>
 
-/* The sums of a tensor that are at hand where the list of items has got to: their tensor, or -1. */
+/* At the current item: the tensor with the sums of each tensor, or -1. */
 struct sums {
     int of_slice, of_all;
 };
@@ -136,7 +136,7 @@ static et_expr batch_products(struct slicing *s, et_group *gr, int axis) {
     return et_var(s->x, batch);
 }
 
-/* ---- sums made beforehand ---- */
+/* ---- sums before their readers ---- */
 
 static const char *fresh_name(const et_program *p, const char *tensor) {
     for (int k = 1;; k++) {

@@ -1,12 +1,11 @@
-/* Operators cut into slices, one for each die: a product is cut along the dimension it sums over,
- * and what its left operand comes from along the same elements, back to what needs a whole tensor
- * again. Then only the sums of partial products are read across dies. Or the product stays whole
- * and reads across dies itself.
+/* Operators cut into slices, one for each die: a product is cut along k, and the producers of its
+ * left operand along the same elements, back to a group that needs a whole tensor. Then only
+ * partial sums are read across dies. Or the product stays whole and reads across dies itself.
  *
  * The partial products of slice s are element [s, ...] of their tensor, and groups that read the
- * tensor add them up, always in the same order. What else is added to a product (a residual) is
- * part of slice 0, so that no tensor ever holds the sum: that would be one more event for the
- * device. */
+ * tensor add them up, always in the same order. Terms added to a product (a residual) are
+ * part of slice 0, so that no tensor holds the sum: it would need one more event of scope device.
+ */
 #include "passes/slice/slice.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/slice/int.h"
@@ -41,7 +40,7 @@ struct known sl_know(struct slicing *s, int var) {
     return (struct known){var + 1, n, et_graph_var(s->p->g, "s", et_int(s->x, n / s->count))};
 }
 
-/* ---- what a product's left operand comes from ---- */
+/* ---- producers of a product's left operand ---- */
 
 struct reading {
     struct slicing *s;
@@ -66,7 +65,7 @@ static bool is_computed(const struct slicing *s, int tensor) {
     return false;
 }
 
-/* The user wants it on some workgroups, or on whichever is free. */
+/* The user gave it a range, or a hint that it be dynamic. */
 static bool is_placed(const et_group *gr) {
     return gr->range.to || gr->hint == ET_HINT_DYNAMIC;
 }
@@ -104,7 +103,7 @@ static void slice_sources(struct slicing *s, et_expr e, const struct known *k) {
     if (e.id) et_walk(s->x, e, note_load, &r);
 }
 
-/* Is everything computed that E reads read slice by slice? */
+/* Does E read all temporaries slice by slice? */
 static bool in_slices(struct slicing *s, et_expr e, const struct known *k) {
     struct reading r = {.s = s, .k = k, .ask = true};
     et_walk(s->x, e, note_load, &r);
