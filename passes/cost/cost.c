@@ -87,7 +87,7 @@ static double touched(const struct estimate *e, const et_footprint *fp, int loop
     return n;
 }
 
-/* Gathered tables and caches are touched where the tiles say, not whole. */
+/* Of gathered tables and caches, the elements that tiles read. */
 static void memory_traffic(const struct estimate *e, const et_grid *g, const et_footprints *fps,
                            et_grid_cost *c) {
     for (int i = 0; i < fps->n; i++) {
@@ -115,7 +115,7 @@ static double rounds_of(const et_grid_cost *c, double cus, double dies) {
     return ceiling(c->slices, dies) * ceiling(ceiling(c->tiles, c->slices), per_die);
 }
 
-/* What is the same at all values of the symbols, of which AT is looked at. */
+/* Terms that are the same at all values of the symbols, computed at AT. */
 struct grid_estimate {
     struct estimate at;
     const et_grid *grid;

@@ -1,8 +1,8 @@
 #include "passes/cost/footprint.h"
 #include "ir/program/step.h"
 
-/* A variable of a step, and the one of footprints that is below EXTENT in its place: below both of
- * what the step says and what its mask says. */
+/* A variable of a step, and the footprint's variable in its place, below EXTENT: the least of the
+ * bounds of the step and of its mask. */
 struct point_var {
     int var, by;
     et_expr extent, limit[2];
@@ -60,7 +60,7 @@ static bool is_settled(const struct context *c, et_expr e) {
     return !l.loads && !l.many;
 }
 
-/* What VAR is below where the conditions ANDed in MASK hold: one of them may be VAR + rest < E. */
+/* The bound of VAR by the conditions ANDed in MASK: one of them may be VAR + rest < E. */
 static et_expr masked(const struct context *c, et_expr mask, int var) {
     if (!mask.id) return mask;
     et_node_x n = *et_x(c->x, mask);
@@ -243,7 +243,7 @@ static void see_load(void *ctx, et_expr e) {
     s->load = e;
 }
 
-/* With the one load it depends on; two of them are more than can be waited for. */
+/* With the one load it depends on; waits support no more. */
 static et_interval interval(struct context *c, et_expr e) {
     et_interval i = interval_of(c, e);
     struct seen s = {c->x, ET_NO_EXPR, false};

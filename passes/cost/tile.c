@@ -1,4 +1,4 @@
-/* What one tile does, step by step: bytes it asks the caches for and operations. */
+/* The bytes from caches and the operations of a tile, step by step. */
 #include "ir/program/scaled.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
@@ -43,8 +43,8 @@ static double same_of(const struct element *e, et_expr x) {
     return 0;
 }
 
-/* What it comes to of each element: neighbours share what they have alike, as the parts of an
- * attention's head are. Operands have been looked at before. */
+/* Its cost per element: neighbours share common parts, as those of an attention's head are.
+ * Operands come first. */
 static double part_of(struct element *e, et_expr x) {
     const et_node_x *n = et_x(e->p->g->exprs, x);
     double least = n->op == ET_X_VAR && n->i == e->along ? 1 : 0;
@@ -141,8 +141,7 @@ static et_expr usual_position(void *ctx, et_exprs *x, et_expr leaf) {
     return load ? et_int(x, ET_GUESSED_CONTEXT - 1) : ET_NO_EXPR;
 }
 
-/* Behind a product all work-items load at the same time, and wait for what each of them asks for.
- */
+/* Behind a product all work-items load at the same time, and wait for their own loads. */
 static bool multiplies(const et_func *f) {
     for (int i = 0; i < f->nsteps; i++)
         if (f->steps[i].kind == ET_STEP_CONTRACT) return true;

@@ -6,7 +6,7 @@
 
 /* ---- products ---- */
 
-/* As its buffers say, where nobody plans. */
+/* By its buffers, where there is no target to plan for. */
 static et_product_plan by_buffers(const et_func *f, const et_step *s) {
     int stages = et_step_stages(f, s);
     return (et_product_plan){.rows = stages ? ET_ROWS_PIPELINE : ET_ROWS_STAGED,

@@ -77,7 +77,7 @@ static et_interval in_previous(const struct events *e, et_interval i, int loop) 
     return i;
 }
 
-/* I in whatever iteration of LOOP: whole where it does not grow or shrink evenly with it. */
+/* I over all iterations of LOOP: whole unless it grows or shrinks evenly with it. */
 static et_interval in_any(const struct events *e, et_interval i, int loop) {
     et_exprs *x = e->x;
     const et_loop *l = &e->p->g->loops[loop];
@@ -123,9 +123,8 @@ int64_t events_upper(const struct events *e, et_expr x) {
     return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
 }
 
-/* A queue asks the other way round: the arrival that completes a counter checks 32 tiles of TO in
- * parallel, at the POINTS counters of each, since any of them may have waited for this one. What it
- * has left undone the while must be little. */
+/* With queues, the arrival that completes a counter checks all tiles of TO that may wait for it, 32
+ * in parallel, at the POINTS counters of each. That must be a small delay. */
 static bool asks_little(const struct events *e, const et_grid *to, int64_t points) {
     int64_t tiles = events_upper(e, et_grid_tiles(e->p, to));
     return et_is_static(e->pl->opt) || (tiles + 31) / 32 * points <= ASK_LIMIT;
@@ -305,7 +304,7 @@ void events_add(struct events *e, const struct edge *ed) {
     e->edges[e->nedges++] = *ed;
 }
 
-/* What tensors name is an edge of its own, beside what is known before the launch. */
+/* Counters that tensors name are an edge of their own, beside those known before the launch. */
 void events_find_edge(struct events *e, int from, int to, int carried) {
     struct edge ed = {.from = from, .to = to, .carried = carried}, points = ed;
     for (int i = 0; i < e->fp[from].n; i++)
@@ -392,7 +391,7 @@ static void find_edges(struct events *e) {
         }
 }
 
-/* ---- what is said about it ---- */
+/* ---- findings ---- */
 
 /* Before: every dependency between two grids with a counter per tile. After: what was made. */
 static void tell(const struct events *e) {

@@ -1,7 +1,6 @@
-/* Loops around loops, iteration by iteration. What an iteration needs of the one before would be
- * waited for by every task in every iteration of the loops inside. Where the first grid of the
- * outer loop comes before all others of its iteration anyway, it waits for them once: it is a gate,
- * which opens when all that is needed of the iteration before is done. */
+/* Gates of nested loops. Every task in every iteration of an inner loop would wait for tasks of the
+ * iteration before of the outer one. Where the first grid of the outer loop comes before all others
+ * of its iteration anyway, it waits for them once, as a gate. */
 #include "passes/events/int.h"
 
 static bool is_in(const struct events *e, int grid, int loop) {
@@ -49,8 +48,8 @@ static bool *find_behind(const struct events *e, int gate, int loop) {
     return behind;
 }
 
-/* Waits for earlier iterations that the gate makes up for: all of FROM, of the iteration before, is
- * done before it opens; and so is what is older, as FROM is behind the gate of its iteration. */
+/* Drops waits for earlier iterations that follow from the gate: it waits for all of FROM in the
+ * iteration before; older ones follow, as FROM is behind the gate of its own iteration. */
 static bool passes_gate(const struct edge *ed, const bool *behind, int loop) {
     return ed->carried == loop && behind[ed->from] && behind[ed->to];
 }

@@ -70,7 +70,7 @@ static bool covers(const struct events *e, const struct edge *ab, const struct e
     return true;
 }
 
-/* Which iterations A -> C and C -> B together speak of. */
+/* The iterations that A -> C and C -> B together order. */
 static bool compose(const struct events *e, const struct edge *ac, const struct edge *cb,
                     struct edge *out) {
     const et_grid *g = e->p->grids;
@@ -114,7 +114,7 @@ struct reached {
     int n;
 };
 
-/* Note one more of them; false where it was known or there is no room. */
+/* Adds one; false where it is known or there is no room. */
 static bool reach(const struct events *e, struct reached *r, const struct edge *to) {
     const et_func *f = &e->p->funcs[e->p->grids[to->from].func];
     for (int i = 0; i < r->n; i++) {

@@ -34,8 +34,8 @@ static bool serves(const struct events *e, const et_grid *g, unsigned a, unsigne
     return extra <= MERGE_LIMIT;
 }
 
-/* Arrivals at one counter queue up. Where there would be many, tiles arrive at PARTS counters, a
- * line of memory apart, by their coordinate C; a task that waits for one waits for all of them. */
+/* Arrivals at one counter serialise. Where there would be many, tiles arrive at PARTS counters, on
+ * different cache lines, by their coordinate C, and a task that waits for one waits for all. */
 struct split {
     int c;
     int64_t parts, size; /* tiles along C for each */
@@ -243,7 +243,7 @@ static bool reads_tensor(const struct events *e, const et_wait *w) {
     return reads;
 }
 
-/* What a tensor names is waited for last: the wait reads the tensor, which other waits are for. */
+/* Waits that read a tensor come last, behind the waits for that tensor. */
 static void points_last(const struct events *e, et_grid *g) {
     for (int i = 1; i < g->nwaits; i++) {
         et_wait w = g->waits[i];

@@ -1,7 +1,7 @@
-/* Which grids need which, in programs of many. Most pairs of grids that meet in memory are ordered
- * by others between them, and to list them all takes time and memory that grow with their square.
- * So each grid looks back from the nearest to the farthest, and passes over those that what it
- * found so far orders already. What is left out implied.c would have dropped.
+/* Dependencies in programs of many grids. Most pairs of grids that share memory are ordered through
+ * others between them, and listing all pairs takes quadratic time and memory. So each grid looks
+ * back from the nearest to the farthest, and skips those that are ordered by the edges found so
+ * far. implied.c would have dropped these.
  *
  * Two relations are enough for that: all tiles of one grid are done before any tile of the other
  * starts; or of two grids with equal extents, the tile of the same coordinates is. Where the
@@ -39,7 +39,7 @@ static void join(const struct many *m, uint64_t *to, const uint64_t *from) {
         to[i] |= from[i];
 }
 
-/* ---- what an edge says ---- */
+/* ---- orders by an edge ---- */
 
 enum how { OTHER, SAME, ALL };
 
@@ -63,7 +63,7 @@ static bool ends_loops(const struct many *m, const struct edge *ed) {
     return n == shared || ed->every || (n == shared + 1 && m->of[ed->from].chained);
 }
 
-/* What its waits order; OTHER for less than either relation. */
+/* The relation that its waits establish; OTHER for neither. */
 static enum how how_ordered(const struct many *m, const struct edge *ed) {
     const struct events *e = m->e;
     const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
@@ -93,7 +93,7 @@ static bool needs_same(const struct events *e, const struct edge *ed) {
     return same;
 }
 
-/* What follows from an edge of the same iteration. */
+/* Adds what follows from an edge of the same iteration. */
 static void follow(const struct many *m, const struct edge *ed, enum how how) {
     const struct before *a = &m->of[ed->from], *b = &m->of[ed->to];
     if (how == OTHER) return;

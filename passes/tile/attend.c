@@ -38,9 +38,9 @@ static et_expr rename_var(void *ctx, et_exprs *x, et_expr leaf) {
     return ET_NO_EXPR;
 }
 
-/* Heads share what a tile loads, and one after the other is done with it. So all that share keys
- * and values are in a tile, unless there are CUs for more tiles in the largest launch: then as few
- * as that allows for. */
+/* The heads of a tile share its loads, and are computed one after the other. So all heads that
+ * share keys and values are in a tile, unless the largest launch has CUs for more tiles: then as
+ * few as these allow. */
 int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
     const et_machine *m = t->opt->machine;
     int shared = gr->shared, per = shared < MAX_HEADS ? shared : MAX_HEADS;

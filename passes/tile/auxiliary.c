@@ -1,7 +1,7 @@
-/* Weights beside rows: a left operand like x[m, k] * norm[m] * g[k] reads some that are the same
- * for all rows. Where products' weights come ahead of tasks, a tile waits for its rows and little
- * else; then these weights are copied to local memory by a step of their own, which has nothing to
- * wait for and so can come ahead as well (codegen/step/early.c). */
+/* Auxiliary operands: a left operand like x[m, k] * norm[m] * g[k] reads weights that are the same
+ * for all rows. Where products' weights stream, a tile waits for its rows and little else; then
+ * these weights are copied to local memory by a step of their own, which needs no wait and so can
+ * be early (codegen/step/early.c). */
 #include "ir/program/step.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/tile/tiler.h"

@@ -62,15 +62,15 @@ static bool classify(et_contract_tiler *c) {
     return true;
 }
 
-/* Are there always more rows than of one matrix instruction? With fewer a ring is slower than
- * weights that go to registers, and what has both, few rows and many, is compiled in variants. */
+/* Are there always more rows than in one matrix instruction? With fewer a pipeline is slower than
+ * weights in registers; programs for few and many rows have variants. */
 static bool always_many(const et_contract_tiler *c) {
     int64_t lo, hi;
     return c->m_axis >= 0 && et_bounds(c->t.x, et_tiler_extent(&c->t, c->m_axis), &lo, &hi) &&
            lo > 16;
 }
 
-/* What is brought to a ring as it is, or is computed in flight of what lies as it is read. */
+/* Operands that a pipeline copies unchanged, or computes from contiguous loads. */
 static bool may_ring(const et_contract_tiler *c) {
     return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_PIPELINE);
 }
@@ -381,8 +381,8 @@ static bool misses_stream(const et_contract_tiler *c) {
             !et_stream_is_full(c->t.p, product_of(&c->t.f)));
 }
 
-/* In so few rounds that CUs end each of them together? Quantised values keep a CU busy: it does not
- * wait for memory alone, but where all CUs have waited for the router before. */
+/* In so few rounds that CUs end each of them together? Not with quantised values, which keep a CU
+ * busy beside memory, except where all CUs have waited for the router before. */
 static bool has_few_rounds(const et_contract_tiler *c) {
     enum { FEW_ROUNDS = 4 };
     int64_t lo, tiles;

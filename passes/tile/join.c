@@ -184,7 +184,7 @@ static const struct member *kept(const struct join *j, int tensor) {
     return NULL;
 }
 
-/* What steps before left in local memory is read from there; indices have been seen to. */
+/* Reads results of steps before from local memory; indices are rewritten already. */
 static et_expr move_load(void *ctx, et_exprs *x, et_expr leaf) {
     const struct move *m = ctx;
     et_node_x n = *et_x(x, leaf);
@@ -208,8 +208,7 @@ static void add_step(struct join *j, const et_step *s) {
     j->f.steps[j->f.nsteps++] = *s;
 }
 
-/* A buffer for what the step S, which stores to a tensor, leaves; what an element of it is read as.
- */
+/* A local buffer for the result of step S, which stores to a tensor; returns an element of it. */
 static et_expr keep(struct join *j, struct member *k, const et_step *s, et_place *to) {
     const et_tensor *t = &j->p->tensors[k->tensor];
     int dim[ET_MAX_RANK];
@@ -308,7 +307,7 @@ static double most(const struct join *j, et_expr e) {
     return et_bounds(j->x, e, &lo, &hi) ? (double)hi : INT32_MAX;
 }
 
-/* What the steps of a tile take by their instructions: waves share the elements of a map, and rows
+/* The time of a tile's steps by their instructions: waves share the elements of a map, and rows
  * that are reduced, whose lanes' parts are then added up in turn. */
 static double steps_us(const struct join *j, int func) {
     const et_func *f = &j->p->funcs[func];
@@ -350,7 +349,7 @@ static void count_weights(void *ctx, const et_step *s, int tensor, bool is_store
     w->bytes += elements * et_dtype_bits(t->shape.dtype) / 8;
 }
 
-/* What a tile's weights take to be read, which nobody has read before. */
+/* The time of reading a tile's weights from memory. */
 static double weights_us(const struct join *j, int func) {
     struct weights w = {j, 0};
     et_func_accesses(j->p, &j->p->funcs[func], count_weights, &w);

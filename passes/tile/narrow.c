@@ -1,5 +1,5 @@
-/* Results that nothing but products read are kept as the products round them: half the bytes, and
- * copied to local memory as they are. The sums have the same bits. So are queries, where attention
+/* Results that only products read are stored as the products round them: half the bytes, and copied
+ * to local memory unchanged. The sums have the same bits. So are queries, where attention
  * multiplies rows of them, which is known when tiles are. */
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"

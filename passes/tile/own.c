@@ -2,8 +2,8 @@
  *
  * Where weights come ahead of a task, what it waits for are its rows. These go straight to the
  * registers of the wave whose k they have then, more of them in flight than local memory has
- * room for (codegen/step/product/rows_own.c). It takes sums of each wave. Weights that are read
- * packed want them in another order than memory has them, so they go through local memory then. */
+ * room for (codegen/step/product/rows_own.c). Each wave has sums of all columns then. Packed
+ * weights need rows in another order than in memory, so these go through local memory then. */
 #include "ir/product/product.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/tile/tiler.h"

@@ -1,5 +1,6 @@
-/* Attention over parts of its positions, for launches with fewer tiles than CUs: every part leaves
- * its sums and what they are joined by, and whoever reads the result joins them, in their order. */
+/* Attention split by positions, for launches with fewer tiles than CUs: every part stores its sums,
+ * its largest score and its sum of weights, and readers of the result join the parts, in their
+ * order. */
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
@@ -58,8 +59,8 @@ static bool may_be_cut(const et_program *p, const et_group *gr) {
 
 /* ---- what it costs ---- */
 
-/* The time of an attention and of what its readers load of the result, at a sample. Positions go
- * through a tile in blocks: what a block loads is waited for, then heads take their turns. */
+/* The time of an attention and of its readers' loads of the result, at a sample. A tile loads
+ * blocks of positions, waits for each, and computes its heads one after the other. */
 static double us_at(const et_tiler *t, const et_group *gr, int heads, int parts,
                     const int64_t *syms) {
     const et_machine *m = t->opt->machine;

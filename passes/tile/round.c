@@ -63,7 +63,7 @@ static double elements(const et_program *p, const et_group *gr) {
     return n;
 }
 
-/* What a group has to do, in operations and bytes. */
+/* The operations and bytes of a group. */
 static double work(const et_program *p, const et_group *gr) {
     et_element_cost each = et_element_of(p, gr->value);
     return elements(p, gr) * (each.ops + each.bytes + STORE);

@@ -1,8 +1,8 @@
 /* Products cut along k: of a few rows where these have fewer tiles than there are CUs, so that more
  * CUs have a tile, and of many where tiles enough for all CUs are narrow, so that the same number
  * is wider. Each reads a part of the rows. The parts of a sum are a row each of the tensor, and
- * whoever reads that adds them up, always in the same order; what the product is added to is in the
- * first. So there is no task and no event more, and what a reader loads is what it costs.
+ * its readers add them up, always in the same order; terms added to the product are in the first
+ * part. So there is no additional task or event; the price is what readers load.
  *
  * Every product that may be is tried, with all of its model tiled as it would be then. */
 #include "ir/program/step.h"
@@ -22,7 +22,7 @@ enum {
     MOST_TRIED = 32,   /* products */
     LOOP_TRIPS = 16,   /* what is cut is the same for any depth */
 };
-/* What a cut must bring of its model's time: less is noise of the costs. */
+/* The least gain of a cut, relative to its model's time: less is noise of the model. */
 static const double least_gain = 0.005, least_of_many = 0.008;
 
 static int64_t upper(const et_exprs *x, et_expr e) {
@@ -133,7 +133,7 @@ static void cut(et_program *p, int group, int parts) {
 
 /* ---- what it costs ---- */
 
-/* Nothing but MODEL: what is done to it does not depend on others. */
+/* MODEL alone: decisions for it do not depend on other models. */
 static void keep_model(et_program *p, int model) {
     int first = p->nitems;
     for (int i = p->first; i < p->first + p->count; i++) {
