@@ -156,13 +156,25 @@ static bool check_sequence(cg *g) {
     return false;
 }
 
+/* The workspace ends where what devices exchange begins, which is elsewhere. */
+static const char *inbox_problem(const cg *g) {
+    const et_program *p;
+    for (int i = 0; g->tags.inbox_bytes && (p = et_program_part(g->whole, i)); i++)
+        for (int t = 0; t < p->ntensors; t++)
+            if (p->tensors[t].kind == ET_TENSOR_TEMP && !p->tensors[t].partial &&
+                p->tensors[t].offset + p->tensors[t].max_bytes > g->tags.inbox)
+                return "temporaries that are partial over devices come after all others";
+    return NULL;
+}
+
 /* The parser sees to it, and passes do; a kernel without would be wrong. */
 static bool check_tags(cg *g) {
     const char *problem = et_tags_shared_problem(g->whole);
     for (int i = 0; !problem && et_program_part(g->whole, i); i++)
         problem = et_tags_problem(et_program_part(g->whole, i));
-    if (problem) cg_error(g, "%s", problem);
     g->tags = et_tags_of(g->whole);
+    if (!problem) problem = inbox_problem(g);
+    if (problem) cg_error(g, "%s", problem);
     return !problem;
 }
 

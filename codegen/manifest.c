@@ -143,6 +143,7 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
         if (zeros) put(o, ", \"zeros\": %" PRId64, zeros);
         if (packed) put(o, ", \"packed\": %d", ETRT_PACKED_K);
     }
+    if (t->cut.devices) put(o, ", \"cut\": %d", t->cut.axis);
     put(o, "}");
 }
 
@@ -195,6 +196,7 @@ static void put_parts(struct out *o) {
     int64_t workspace = 0;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
+    if (o->g->tags.inbox_bytes) workspace = o->g->tags.inbox;
     put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n ", workspace,
         o->g->event_words);
     if (o->g->tags.bytes)
@@ -202,6 +204,11 @@ static void put_parts(struct out *o) {
             "\"tags\": {\"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"launches\": %" PRId64
             "},\n ",
             o->g->tags.offset, o->g->tags.bytes, o->g->tags.launches);
+    if (o->g->whole->g->devices)
+        put(o,
+            "\"devices\": {\"count\": %d, \"inbox_bytes\": %" PRId64 ", \"launches\": %" PRId64
+            "},\n ",
+            o->g->whole->g->devices, o->g->tags.inbox_bytes, o->g->tags.launches);
     put(o, "\"temporaries\": [");
     bool any = false;
     int64_t from = 0, upto = 0;
@@ -381,11 +388,12 @@ char *cg_manifest(cg *g) {
     struct out o;
     begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
-        any_packed(g)     ? ETRT_ABI_PACKED
-        : cg_has_zeros(g) ? ETRT_ABI_ZEROS
-        : any_relaid(g)   ? ETRT_ABI_ORDER
-        : g->tags.bytes   ? ETRT_ABI_TAGS
-                          : ETRT_ABI_VERSION,
+        g->whole->g->devices ? ETRT_ABI_DEVICES
+        : any_packed(g)      ? ETRT_ABI_PACKED
+        : cg_has_zeros(g)    ? ETRT_ABI_ZEROS
+        : any_relaid(g)      ? ETRT_ABI_ORDER
+        : g->tags.bytes      ? ETRT_ABI_TAGS
+                             : ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
     put(&o, ",\n \"source_hash\": ");

@@ -49,12 +49,8 @@ static void put_back(struct carry *c) {
 /* Tagged temporaries lie behind all others, each for itself. */
 static void place(et_program *p) {
     int64_t end = (p->workspace_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
-    for (int t = 0; t < p->ntensors; t++) {
-        if (!p->tensors[t].tagged) continue;
-        p->tensors[t].offset = end;
-        end += (p->tensors[t].max_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
-    }
-    p->workspace_bytes = end;
+    end = et_place_after(p, end, false);
+    p->workspace_bytes = et_place_after(p, end, true);
 }
 
 static void apply(struct carry *c) {
@@ -72,7 +68,7 @@ static void apply(struct carry *c) {
         f->clocals = f->nlocals;
     }
     for (int t = 0; t < p->ntensors; t++)
-        if (c->tagged[t]) et_tag(p, t);
+        if (c->tagged[t] && !p->tensors[t].partial) et_tag(p, t);
     for (int e = 0; e < p->nevents; e++)
         p->events[e].carried = c->carried[e];
     place(p);
@@ -171,7 +167,7 @@ static bool choose_events(struct carry *c) {
 /* Removes tags of tensors that are ordered without. */
 static void drop_tensors(struct carry *c) {
     for (int t = 0; t < c->p->ntensors; t++) {
-        if (!c->tagged[t]) continue;
+        if (!c->tagged[t] || c->p->tensors[t].partial) continue;
         c->tagged[t] = false;
         c->tagged[t] = !proves(c);
     }
@@ -217,7 +213,7 @@ static void price(const struct carry *c, double *out_saved, double *out_paid) {
             for (int v = 0; v < s->nvars && t >= 0 && !store; v++)
                 if (et_is_int(p->g->exprs, et_var_extent(p->g->exprs, s->vars[v]), &extent))
                     elements *= (double)extent;
-            if (t < 0 || store) continue;
+            if (t < 0 || store || p->tensors[t].partial) continue;
             bytes += elements * (2 * et_dtype_bytes(p->tensors[t].shape.dtype) -
                                  et_dtype_bytes(c->was.tensors[t].shape.dtype));
         }
@@ -241,10 +237,41 @@ static void tell(const struct carry *c, bool kept, double saved, double paid) {
         if (p->tensors[t].tagged) fprintf(f, "# %%%s is tagged\n", p->tensors[t].name);
 }
 
+/* ---- what is exchanged by devices ---- */
+
+static bool refuse(et_pipeline *pl, int tensor, const char *why) {
+    const et_tensor *t = &pl->p->tensors[tensor];
+    et_loc loc = t->value.id ? et_val_of(pl->g, t->value)->loc : (et_loc){0};
+    et_diag(pl->g->diags, ET_ERROR, loc, "several devices: the sum of %%%s over them %s", t->name,
+            why);
+    return false;
+}
+
+/* What is partial over devices is tagged, whatever it costs: nothing else says that it has come. */
+static bool tag_partial(et_pipeline *pl, int64_t untagged) {
+    et_program *p = pl->p;
+    bool any = false;
+    for (int t = 0; t < p->ntensors; t++) {
+        if (!p->tensors[t].partial || p->tensors[t].tagged) continue;
+        if (!et_is_static(pl->opt)) return refuse(pl, t, "needs a static schedule");
+        if (!et_can_tag(p, t, pl->opt->machine->lds_bytes - OWN)) {
+            if (pl->apart) return refuse(pl, t, "cannot be taken tile by tile");
+            return !(pl->again = pl->ask_apart = true);
+        }
+        et_tag(p, t);
+        any = true;
+    }
+    p->workspace_bytes = untagged;
+    if (any) place(p);
+    return true;
+}
+
 bool et_pass_carry(et_pipeline *pl) {
     et_program *p = pl->p;
+    int64_t untagged = p->workspace_bytes;
+    if (!pl->opt->quick && !tag_partial(pl, untagged)) return false;
     const et_pass_options *o = pl->opt;
-    struct carry c = {pl, p, {p->tensors, p->events, p->funcs, p->workspace_bytes}, NULL, NULL, 0};
+    struct carry c = {pl, p, {p->tensors, p->events, p->funcs, untagged}, NULL, NULL, 0};
     bool any = false;
     if (!et_is_static(o) || o->quick || o->carried == ET_CARRIED_NONE ||
         (o->carried == ET_CARRIED_AUTO && o->machine->carry_us <= 0))
@@ -252,7 +279,7 @@ bool et_pass_carry(et_pipeline *pl) {
     c.tagged = et_alloc(pl->g->arena, (size_t)p->ntensors + 1);
     c.carried = et_alloc(pl->g->arena, (size_t)p->nevents + 1);
     for (int t = 0; t < p->ntensors; t++)
-        any |= c.tagged[t] = et_can_tag(p, t, o->machine->lds_bytes - OWN);
+        any |= c.tagged[t] = p->tensors[t].partial || et_can_tag(p, t, o->machine->lds_bytes - OWN);
     bool can = any && choose_events(&c);
     if (can) drop_tensors(&c);
     if (can) can = proves(&c);
@@ -262,5 +289,6 @@ bool et_pass_carry(et_pipeline *pl) {
     if (et_is_dumped(o, "carry") && can) tell(&c, kept, saved, paid);
     if (et_is_dumped(o, "carry") && !can) fprintf(o->dump_to, "# no event can do without fences\n");
     if (!kept) put_back(&c);
+    if (!kept && pl->g->devices) place(p);
     return true;
 }

@@ -376,7 +376,7 @@ static et_expr number(et_program *p, int t, const et_item *it, et_expr next) {
 void et_tag(et_program *p, int t) {
     et_tensor *x = &p->tensors[t];
     et_dtype to = x->shape.dtype;
-    if (x->shape.dtype == ET_F32 && operand_of_all(p, t, &to)) {
+    if (x->shape.dtype == ET_F32 && !x->partial && operand_of_all(p, t, &to)) {
         x->shape.dtype = to;
         x->max_bytes = et_shape_max_bytes(p->g->exprs, &x->shape);
     }
@@ -384,5 +384,5 @@ void et_tag(et_program *p, int t) {
     for (int i = 0; i < p->count; i++)
         next = number(p, t, &p->items[p->first + i], next);
     x->tagged = true;
-    x->max_bytes *= 2;
+    x->max_bytes = et_tagged_bytes(x, x->max_bytes);
 }

@@ -25,6 +25,8 @@
 #define ETRT_ABI_PACKED 8
 /* And that of one whose weights have "order". */
 #define ETRT_ABI_ORDER 9
+/* And that of one that several devices run together. */
+#define ETRT_ABI_DEVICES 10
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -61,6 +63,8 @@
  *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,
  *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
  *   "tags": { "offset": 8192, "bytes": 4096, "launches": 1024 }, // only with ABI ETRT_ABI_TAGS
+ *   "devices": { "count": 2, "inbox_bytes": 8192, "launches": 1024 }, // only with ABI
+ *                                          // ETRT_ABI_DEVICES; tensors may have "cut": 1 then
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
  *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this
@@ -85,6 +89,12 @@
  * left. What "tags" names of the workspace is none of "temporaries": words that hold numbers made
  * of that of the launch, modulo "launches", a power of 2. They are all zero before a launch whose
  * number is a multiple of that, and before one that follows a launch that has not ended.
+ *
+ * A kernel with "devices" runs on so many of them at once, each with memory of its own for all
+ * there is. A tensor with "cut": D has on each an equal part along dimension D, of which "shape"
+ * tells, in the order of the devices; all else is the same on all. Every device has an inbox of
+ * "inbox_bytes", 256-aligned, that the others can write; its words are zeroed like "tags", on all
+ * devices while none runs, and a launch begins on any of them when the one before has ended on all.
  *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
  * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
@@ -141,14 +151,16 @@ enum {
     ETRT_PACKED_ALIGN = 128
 };
 
-/* Dies a device may have; models that may share a kernel. */
+/* Dies a device may have; devices that may run a kernel; models that may share a kernel. */
 #define ETRT_MAX_DIES 16
+#define ETRT_MAX_DEVICES 16
 #define ETRT_MAX_MODELS 16
 
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
- * manifest order, where there are models, then, with ABI ETRT_ABI_ZEROS, uint64 zeros, 1 or 0. In a
- * sequence of kernels int32 iterations[] follow: of
+ * manifest order, where there are models, then, with ABI ETRT_ABI_ZEROS, uint64 zeros, 1 or 0, or,
+ * with ETRT_ABI_DEVICES, uint64 device, its number from 0, and uint64 inbox[count], each as this
+ * device reaches it. In a sequence of kernels int32 iterations[] follow: of
  * the loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's.
  */
 struct etrt_kernarg {

@@ -38,8 +38,9 @@ static bool random_weight(const struct eb_bench *b, struct eb_column *c, int ind
     int64_t count = piece * 8 / (int64_t)etrt_dtype_bits(t->dtype);
     eb_fill_weight(t, shape, b->o->seed, data, count);
     if (b->o->two_of_four) eb_prune_weight(t, data, count);
-    if (piece == bytes) st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
-    for (int64_t at = 0; piece < bytes && at < bytes && st == ETRT_OK; at += n) {
+    bool parts = t->cut != 0; /* each of several devices has the same in its part */
+    if (piece == bytes && !parts) st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
+    for (int64_t at = 0; (piece < bytes || parts) && at < bytes && st == ETRT_OK; at += n) {
         n = bytes - at < piece ? bytes - at : piece;
         st = etrt_model_poke(c->model, index, (uint64_t)at, data, (uint64_t)n);
     }

@@ -94,6 +94,8 @@ struct cg {
     val rank;                     /* wg, counted over all models */
     int part;                     /* 1 + the model being emitted, of several: wg, nwg are its own */
     val args;                     /* the kernarg segment */
+    val device;                   /* of several that run the kernel: its number, i64 */
+    val inbox[ET_MAX_DEVICES];    /* and the inbox of each */
     val control, events, wait_ticks;
     val *sym;           /* i32 per symbol */
     val *tensor;        /* pointer per tensor */
@@ -270,7 +272,10 @@ val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, et_expr load);
 
-/* ---- word.c: tagged temporaries; ELEMENT by number, i64 ---- */
+/* ---- word.c: tagged temporaries; ELEMENT by number, i64. What is partial over devices has a word
+ * of each for an element, so many bytes apart (0: it is not partial) ---- */
+int64_t cg_word_pitch(const cg *, int tensor);
+
 LLVMTypeRef cg_word_type(const cg *, int tensor);
 val cg_word_at(cg *, int tensor, val element); /* its address */
 val cg_word_load(cg *, int tensor, val ptr);

@@ -15,6 +15,11 @@ static val half_of(const cg *g, val word) {
     return LLVMConstInt(LLVMTypeOf(word), LLVMTypeOf(word) == g->i64 ? 32 : 16, false);
 }
 
+int64_t cg_word_pitch(const cg *g, int tensor) {
+    const et_tensor *t = &g->p->tensors[tensor];
+    return t->partial ? t->max_bytes / t->partial : 0;
+}
+
 val cg_word_at(cg *g, int tensor, val element) {
     int64_t size = bits_of(g, tensor) / 4;
     return cg_gep(g, g->tensor[tensor], LLVMBuildMul(g->b, element, cg_i64(g, size), ""));
@@ -24,7 +29,8 @@ val cg_word_load(cg *g, int tensor, val ptr) {
     val v = LLVMBuildLoad2(g->b, cg_word_type(g, tensor), ptr, "");
     LLVMSetAlignment(v, (unsigned)bits_of(g, tensor) / 4);
     LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(v, g->sync[ET_SCOPE_DEVICE]);
+    LLVMSetAtomicSyncScopeID(
+        v, g->sync[g->p->tensors[tensor].partial ? ET_SCOPE_SYSTEM : ET_SCOPE_DEVICE]);
     return v;
 }
 
@@ -41,6 +47,26 @@ val cg_tag(cg *g, const et_step *s) {
     return cg_add(g, g->first_tag, cg_emit_i32(g, s->tag));
 }
 
+/* Where the tensor is in an inbox, i64. */
+static val inbox_place(cg *g, int tensor) {
+    val place = cg_tensor_place(g, tensor);
+    return place ? place : cg_i64(g, g->p->tensors[tensor].offset - g->tags.inbox);
+}
+
+/* To this device's place in the inbox of every one. Nothing else is stored there in a launch, so
+ * there is nothing to compare with. */
+static void store_to_all(cg *g, int tensor, val element, val word) {
+    val own = LLVMBuildMul(g->b, g->device, cg_i64(g, cg_word_pitch(g, tensor)), "");
+    val at = LLVMBuildAdd(g->b, own, LLVMBuildMul(g->b, element, cg_i64(g, 8), ""), "");
+    at = LLVMBuildAdd(g->b, at, inbox_place(g, tensor), "");
+    for (int d = 0; d < g->p->tensors[tensor].partial; d++) {
+        val store = LLVMBuildStore(g->b, word, cg_gep(g, g->inbox[d], at));
+        LLVMSetAlignment(store, 8);
+        LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic);
+        LLVMSetAtomicSyncScopeID(store, g->sync[ET_SCOPE_SYSTEM]);
+    }
+}
+
 /* A maximum, and no store: one that reaches memory late changes nothing that came after it. */
 void cg_word_store(cg *g, int tensor, val element, val v, val tag) {
     et_dtype t = g->p->tensors[tensor].shape.dtype;
@@ -50,6 +76,10 @@ void cg_word_store(cg *g, int tensor, val element, val v, val tag) {
     low = LLVMBuildZExt(g->b, low, word, "");
     if (word == g->i64) high = LLVMBuildZExt(g->b, high, word, "");
     high = LLVMBuildShl(g->b, high, half_of(g, low), "");
+    if (g->p->tensors[tensor].partial) {
+        store_to_all(g, tensor, element, LLVMBuildOr(g->b, high, low, ""));
+        return;
+    }
     LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpUMax, cg_word_at(g, tensor, element),
                                 LLVMBuildOr(g->b, high, low, ""), LLVMAtomicOrderingMonotonic,
                                 g->sync[ET_SCOPE_DEVICE]);

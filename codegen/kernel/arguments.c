@@ -46,14 +46,27 @@ size_t cg_part_args(const cg *g) {
 
 int64_t cg_tensor_at(const cg *g, int tensor) {
     const et_tensor *te = &g->p->tensors[tensor];
+    if (te->partial) return te->offset - g->tags.inbox;
     return te->kind == ET_TENSOR_TEMP ? te->offset : g->tensor_at[tensor];
 }
 
-static void load_tensor(cg *g, int i, val workspace) {
+/* Which device this is, and where all inboxes are; its own, in which what is partial over devices
+ * is. */
+static val load_devices(cg *g) {
+    size_t at = cg_zeros_arg(g);
+    g->device = cg_argument(g, at, g->i64);
+    for (int d = 0; d < g->whole->g->devices; d++)
+        g->inbox[d] = cg_argument(g, at + 8 * (1 + (size_t)d), g->gptr);
+    cg of = *g;
+    of.args = cg_gep(g, g->args, LLVMBuildMul(g->b, g->device, cg_i64(g, 8), ""));
+    return cg_argument(&of, at + 8, g->gptr);
+}
+
+static void load_tensor(cg *g, int i, val workspace, val inbox) {
     val place = cg_tensor_place(g, i);
     if (g->p->tensors[i].kind == ET_TENSOR_TEMP) {
-        g->tensor[i] =
-            place ? cg_gep(g, workspace, place) : cg_gepi(g, workspace, g->p->tensors[i].offset);
+        val in = g->p->tensors[i].partial ? inbox : workspace;
+        g->tensor[i] = place ? cg_gep(g, in, place) : cg_gepi(g, in, cg_tensor_at(g, i));
         return;
     }
     cg of = *g;
@@ -72,10 +85,12 @@ void cg_load_arguments(cg *g) {
     g->nwg = g->part ? cg_part_workgroups(g)
                      : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
     val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
+    val inbox = g->whole->g->devices ? load_devices(g) : NULL;
     for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
     for (int i = 0; i < p->ntensors; i++)
-        if (p->tensors[i].kind != ET_TENSOR_CONST && cg_wants(g, i)) load_tensor(g, i, workspace);
+        if (p->tensors[i].kind != ET_TENSOR_CONST && cg_wants(g, i))
+            load_tensor(g, i, workspace, inbox);
 }
 
 void cg_place_arguments(cg *g) {
@@ -103,4 +118,9 @@ bool cg_has_zeros(const cg *g) {
 
 size_t cg_zeros_arg(const cg *g) {
     return cg_part_args(g) + (size_t)g->whole->g->nmodels * sizeof(struct etrt_part);
+}
+
+size_t cg_last_args(const cg *g) {
+    int devices = g->whole->g->devices;
+    return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0) + (devices ? 8 * (1 + (size_t)devices) : 0);
 }

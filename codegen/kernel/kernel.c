@@ -133,8 +133,7 @@ static void visit_all(cg *g) {
 }
 
 void cg_kernel(cg *g) {
-    g->family->declare_kernel(g, cg_part_args(g) +
-                                     (size_t)g->p->g->nmodels * sizeof(struct etrt_part));
+    g->family->declare_kernel(g, g->whole->g->devices ? cg_last_args(g) : cg_zeros_arg(g));
     g->family->declare_local(g);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");

@@ -151,6 +151,7 @@ void cg_sequence(cg *);
 /* ---- arguments.c ---- */
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
 bool cg_has_zeros(const cg *);   /* is there a weight with a map of its zeros? */
+size_t cg_last_args(const cg *); /* the end of the arguments that every kernel has */
 size_t cg_zeros_arg(const cg *); /* the argument that says whether to skip them */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);

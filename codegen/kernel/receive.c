@@ -8,7 +8,7 @@
 #include "ir/program/tags.h"
 #include <stddef.h>
 
-enum { AT_ONCE = 32 /* words of a lane */, MOST_WIDE = 4 };
+enum { AT_ONCE = 32 /* words of a lane */, MOST_WIDE = 4, MOST_WORDS = 2 * ET_MAX_DEVICES };
 
 /* ---- a wave's words ---- */
 
@@ -17,7 +17,8 @@ struct receipt {
     const et_node_x *load;
     et_expr from, to; /* the first word, the first element of the buffer, by the variables */
     bool dense;       /* from and to are what is added to WIDE times the number of an item */
-    int wide;         /* words of an item, one behind the other, as elements of the buffer are */
+    int wide;         /* elements of an item, one behind the other, as those of the buffer are */
+    int words;        /* of each, as many as there are devices where it is partial over them */
     int var[ET_MAX_VARS + 1];
     int64_t extent[ET_MAX_VARS + 1], total; /* of items */
     val tag;
@@ -79,10 +80,16 @@ static void prepare(cg *g, struct receipt *t) {
     int tensor = t->load->i;
     t->from = cg_offset(g, ET_LOAD_TENSOR, tensor, index);
     t->to = cg_offset(g, ET_LOAD_LOCAL, s->to.id, s->to.index);
+    t->words = g->p->tensors[tensor].partial ? g->p->tensors[tensor].partial : 1;
     widen(g, t);
     t->dense = !s->mask.id && is_dense(g, t, t->from, &from) && is_dense(g, t, t->to, &to);
     if (t->dense) t->from = from, t->to = to;
     t->load = et_x(g->x, s->value);
+}
+
+/* Words of all elements of an item. */
+static int words_of(const struct receipt *t) {
+    return t->wide * t->words;
 }
 
 static int64_t per_lane(const cg *g, const struct receipt *t) {
@@ -93,7 +100,7 @@ static int64_t per_lane(const cg *g, const struct receipt *t) {
 struct item {
     const struct receipt *of;
     val ptr, to, have; /* where its words are, where they go; i1: it is there, NULL: it always is */
-    val word[MOST_WIDE];
+    val word[MOST_WORDS]; /* all of one device, then those of the next */
 };
 
 static void place(cg *g, const struct receipt *t, val first, int64_t number, struct item *out) {
@@ -125,21 +132,38 @@ static void place(cg *g, const struct receipt *t, val first, int64_t number, str
 }
 
 static void look(cg *g, struct item *e) {
-    int tensor = e->of->load->i;
-    if (e->of->wide > 1)
-        g->family->load_words(g, cg_word_type(g, tensor), e->ptr, e->of->wide, e->word);
-    else
-        e->word[0] = cg_word_load(g, tensor, e->ptr);
+    int tensor = e->of->load->i, wide = e->of->wide;
+    int64_t pitch = cg_word_pitch(g, tensor);
+    for (int d = 0; d < e->of->words; d++) {
+        val ptr = d ? cg_gepi(g, e->ptr, d * pitch) : e->ptr;
+        if (wide > 1)
+            g->family->load_words(g, cg_word_type(g, tensor), ptr, wide, pitch != 0,
+                                  e->word + d * wide);
+        else
+            e->word[d] = cg_word_load(g, tensor, ptr);
+    }
 }
 
 /* Bits in which the tag of a word is not the one asked for; none where the lane asks for none. */
 static val differs(cg *g, const struct item *e) {
     val all = NULL;
-    for (int i = 0; i < e->of->wide; i++) {
+    for (int i = 0; i < words_of(e->of); i++) {
         val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word[i]), e->of->tag, "");
         all = all ? LLVMBuildOr(g->b, all, d, "") : d;
     }
     return e->have ? cg_select(g, e->have, all, cg_i32(g, 0)) : all;
+}
+
+/* Element I: what is in its word, or the sum of what is in those of all devices, in their order. */
+static val element(cg *g, const struct item *e, int i) {
+    val first = cg_word_data(g, e->word[i]);
+    if (e->of->words == 1) return first;
+    val sum = LLVMBuildBitCast(g->b, first, g->f32, "");
+    for (int d = 1; d < e->of->words; d++) {
+        val part = cg_word_data(g, e->word[d * e->of->wide + i]);
+        sum = LLVMBuildFAdd(g->b, sum, LLVMBuildBitCast(g->b, part, g->f32, ""), "");
+    }
+    return LLVMBuildBitCast(g->b, sum, g->i32, "");
 }
 
 static void keep(cg *g, const struct item *e) {
@@ -148,7 +172,7 @@ static void keep(cg *g, const struct item *e) {
     cg_if there;
     if (e->have) cg_if_begin(g, &there, e->have);
     for (int i = 0; i < n; i++)
-        data[i] = cg_word_data(g, e->word[i]);
+        data[i] = element(g, e, i);
     val v = n > 1 ? cg_vector(g, LLVMTypeOf(data[0]), n, data) : data[0];
     LLVMSetAlignment(LLVMBuildStore(g->b, v, e->to), (unsigned)(n * bytes));
     if (e->have) cg_if_end(g, &there);
@@ -201,7 +225,7 @@ static void receive_all(cg *g, struct item *e, int n) {
 
 /* All items of one step, some at a time. */
 static void receive_many(cg *g, const struct receipt *t) {
-    int wg = g->p->workgroup, some = AT_ONCE / t->wide;
+    int wg = g->p->workgroup, some = AT_ONCE / words_of(t);
     struct item e[AT_ONCE];
     cg_for f;
     int64_t each = per_lane(g, t);
@@ -225,15 +249,15 @@ void cg_step_receives(cg *g, const et_step *s, int n) {
     }
     for (int i = 0; i < n; i++) {
         int64_t each = per_lane(g, &t[i]);
-        if (words + each * t[i].wide > AT_ONCE && have) {
+        if (words + each * words_of(&t[i]) > AT_ONCE && have) {
             receive_all(g, e, have);
             have = words = 0;
         }
-        if (each * t[i].wide > AT_ONCE) {
+        if (each * words_of(&t[i]) > AT_ONCE) {
             receive_many(g, &t[i]);
             continue;
         }
-        words += (int)each * t[i].wide;
+        words += (int)each * words_of(&t[i]);
         for (int64_t k = 0; k < each; k++)
             place(g, &t[i], g->tid, k * g->p->workgroup, &e[have++]);
     }

@@ -29,7 +29,7 @@ static int sequence_depth(const cg *g) {
 /* Where the iterations of the loops around a kernel's grid are among its arguments: an i32 each,
  * outermost first. */
 static size_t iteration_args(const cg *g) {
-    return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0);
+    return cg_last_args(g);
 }
 
 /* ---- events within a kernel ---- */

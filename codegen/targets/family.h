@@ -172,9 +172,9 @@ typedef struct et_family {
     void (*nap)(cg *, int clocks); /* sleep for about so many clocks */
     int looks; /* failed polls, a power of 2, between two readings of the clock */
     int sets;  /* counters that each lane loads for one poll */
-    /* N contiguous words of type T, 16 bytes in all, each read like a relaxed atomic load of device
-     * scope. NULL: they are loaded one by one. */
-    void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, val *words);
+    /* N contiguous words of type T, 16 bytes in all, each read like a relaxed atomic load of the
+     * device's scope, or the system's. NULL: they are loaded one by one. */
+    void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, bool system, val *words);
     void (*mark)(cg *, val word);   /* an i32 into the hardware's trace, if one is recorded */
     const et_stream_family *stream; /* NULL: no weight stream */
     bool variants;                  /* each variant is a kernel of its own */

@@ -4,6 +4,7 @@
 #include "ir/base/clock.h"
 #include "ir/base/stack.h"
 #include "ir/eti/eti.h"
+#include "passes/divide/divide.h"
 #include "runtime/files/input.h"
 #include "runtime/files/output.h"
 #include <errno.h>
@@ -49,7 +50,7 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
         g = et_eti_parse_narrow(s->arena, quiet, s->name, s->text, s->bytes, dim, lo, hi, &p);
     else
         g = et_parse_etg_narrow(s->arena, quiet, s->name, s->text, s->bytes, &range);
-    return g && give_weights(g, quiet, s->o) ? g : NULL;
+    return g && give_weights(g, quiet, s->o) && et_divide(g, s->o->devices) ? g : NULL;
 }
 
 /* PATH with ".TARGET" before its extension. */
@@ -201,7 +202,20 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
                 ? et_eti_parse(arena, d, o->input, s->text, s->bytes, out_program)
                 : et_parse_etg(arena, d, o->input, s->text, s->bytes);
     }
-    return g && give_weights(g, d, o) ? g : NULL;
+    if (!g || !give_weights(g, d, o)) return NULL;
+    const char *why =
+        *out_program ? "--devices is for a program at stage graph, and not after it"
+        : o->slices  ? "--devices with --slices is not supported yet"
+        : o->sparse  ? "--devices with --sparse is not supported yet"
+        : o->schedule == ET_SCHEDULE_KERNELS
+            ? "--devices with --schedule=kernels is not supported: sums are exchanged "
+              "inside of one kernel"
+            : NULL;
+    if (o->devices > 1 && why) {
+        complain(d, o->input, why);
+        return NULL;
+    }
+    return et_divide(g, o->devices) ? g : NULL;
 }
 
 static bool run(et_arena *arena, et_diags *d, const et_options *given) {

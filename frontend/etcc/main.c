@@ -73,6 +73,10 @@ static const cli_option options[] = {
      "first dim that is no loop's count (with several models: of the one that gains most); fewer "
      "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
+    {"devices", 0, CLI_INT, "N", TO(devices),
+     "for N devices of one machine (1 to 16), which run one launch together: each has its part of "
+     "weights, caches and outputs, and gets the others' sums while the kernel runs",
+     .lo = 1, .hi = ET_MAX_DEVICES},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
     {"unoptimised", 0, CLI_FLAG, NULL, TO(unoptimised),
      "with --emit-llvm: write it as it is before LLVM's passes"},

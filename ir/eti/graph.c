@@ -166,7 +166,10 @@ static void leaf(eti_parser *p, et_value_kind kind) {
         et_val_of(p->g, v)->source = source;
         et_val_of(p->g, v)->data = data;
     }
+    et_device_cut cut = {0};
     if (kind == ET_V_WEIGHT && (eti_is_word(p, "over") || eti_is_word(p, "each"))) pend(p, v, &s);
+    if (kind == ET_V_WEIGHT || kind == ET_V_STATE) eti_cut(p, &s, &cut);
+    if (v.id) et_val_of(p->g, v)->cut = cut;
     define(p, label, loc, v);
 }
 
@@ -332,6 +335,9 @@ static void output(eti_parser *p) {
     else if (eti_storable(p, loc, &et_val_of(p->g, (et_value){(uint32_t)v})->shape, false) &&
              eti_declare(p, 'o', name, loc, v))
         et_graph_output(p->g, (et_value){(uint32_t)v}, name);
+    et_val *last = et_val_of(p->g, p->g->noutputs ? p->g->outputs[p->g->noutputs - 1]
+                                                  : (et_value){(uint32_t)v});
+    eti_cut(p, &last->shape, &last->cut);
 }
 
 static void fix_weights(eti_parser *p) {

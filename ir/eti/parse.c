@@ -306,6 +306,11 @@ static void workgroup(eti_parser *p) {
     p->p->workgroup = n;
 }
 
+static void devices(eti_parser *p) {
+    eti_next(p);
+    p->g->devices = (int)eti_need_int(p, 2, ET_MAX_DEVICES, "the devices that run it together");
+}
+
 static void wave(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -356,16 +361,17 @@ static const struct {
     void (*parse)(eti_parser *);
     int first, last; /* stages */
 } statements[] = {
-    {"model", model, GRAPH, SCHEDULED},           {"source", source, GRAPH, SCHEDULED},
-    {"part", eti_part, GRAPH, SCHEDULED},         {"dim", dim, GRAPH, SCHEDULED},
-    {"workgroup", workgroup, FUSED, SCHEDULED},   {"wave", wave, FUSED, SCHEDULED},
-    {"workspace", workspace, FUSED, SCHEDULED},   {"loop", loop, FUSED, SCHEDULED},
-    {"input", eti_tensor, FUSED, SCHEDULED},      {"output", eti_tensor, FUSED, SCHEDULED},
-    {"weight", eti_tensor, FUSED, SCHEDULED},     {"state", eti_tensor, FUSED, SCHEDULED},
-    {"const", eti_tensor, FUSED, SCHEDULED},      {"temp", eti_tensor, FUSED, SCHEDULED},
-    {"variant", variant, FUSED, SCHEDULED},       {"group", eti_group, FUSED, FUSED},
-    {"func", eti_function, TILED, SCHEDULED},     {"event", eti_event, EVENTED, SCHEDULED},
-    {"schedule", eti_schedule, FUSED, SCHEDULED}, {"ring", ring, PLACED, SCHEDULED},
+    {"model", model, GRAPH, SCHEDULED},       {"source", source, GRAPH, SCHEDULED},
+    {"part", eti_part, GRAPH, SCHEDULED},     {"dim", dim, GRAPH, SCHEDULED},
+    {"devices", devices, GRAPH, SCHEDULED},   {"workgroup", workgroup, FUSED, SCHEDULED},
+    {"wave", wave, FUSED, SCHEDULED},         {"workspace", workspace, FUSED, SCHEDULED},
+    {"loop", loop, FUSED, SCHEDULED},         {"input", eti_tensor, FUSED, SCHEDULED},
+    {"output", eti_tensor, FUSED, SCHEDULED}, {"weight", eti_tensor, FUSED, SCHEDULED},
+    {"state", eti_tensor, FUSED, SCHEDULED},  {"const", eti_tensor, FUSED, SCHEDULED},
+    {"temp", eti_tensor, FUSED, SCHEDULED},   {"variant", variant, FUSED, SCHEDULED},
+    {"group", eti_group, FUSED, FUSED},       {"func", eti_function, TILED, SCHEDULED},
+    {"event", eti_event, EVENTED, SCHEDULED}, {"schedule", eti_schedule, FUSED, SCHEDULED},
+    {"ring", ring, PLACED, SCHEDULED},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };
 

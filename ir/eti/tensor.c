@@ -254,6 +254,25 @@ static void relaid(eti_parser *p, et_tensor *t) {
     t->relaid = as;
 }
 
+/* "cut AXIS": each of the devices has a part of it. */
+void eti_cut(eti_parser *p, const et_shape *s, et_device_cut *out) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "cut")) return;
+    out->axis = (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension that is cut");
+    out->devices = p->g->devices;
+    if (!p->g->devices) eti_error(p, loc, "'devices' says before this how many have a part");
+    if (s->rank >= 0 && out->axis >= s->rank && !p->broken)
+        eti_error(p, loc, "there are %d dimensions", s->rank);
+}
+
+static void partial(eti_parser *p, et_tensor *t) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "partial")) return;
+    t->partial = p->g->devices;
+    if (!t->partial) eti_error(p, loc, "'devices' says before this how many have a part");
+    if (t->shape.dtype != ET_F32) eti_error(p, loc, "what is partial over devices is f32");
+}
+
 static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (eti_take(p, '=')) initial(p, t);
     if (eti_is_word(p, "over") && t->kind == ET_TENSOR_WEIGHT) {
@@ -265,6 +284,8 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) relaid(p, t);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
+    if (t->kind != ET_TENSOR_TEMP) eti_cut(p, &t->shape, &t->cut);
+    if (t->kind == ET_TENSOR_TEMP) partial(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);
 }

@@ -28,6 +28,12 @@ const char *et_shape_problem(et_exprs *, const et_shape *, bool weight);
 /* Bytes of a tensor at the symbols' upper bounds; INT64_MAX when there is no bound. */
 int64_t et_shape_max_bytes(const et_exprs *, const et_shape *);
 
+/* Divided among so many devices: each has an equal part along AXIS, and a shape is that of a part.
+ * 0 devices: all have all of it. */
+typedef struct {
+    int devices, axis;
+} et_device_cut;
+
 typedef enum {
     ET_V_INPUT,
     ET_V_WEIGHT, /* leading dimensions come from the enclosing loops, see source */
@@ -53,8 +59,9 @@ typedef struct {
     const char *source;
     int nloops;
     int loops[ET_MAX_LOOPS];
-    const void *data; /* CONST */
-    bool is_output;   /* `output`: bound to a tensor the caller reads, under this name */
+    const void *data;  /* CONST */
+    bool is_output;    /* `output`: bound to a tensor the caller reads, under this name */
+    et_device_cut cut; /* WEIGHT, STATE, outputs */
 } et_val;
 
 typedef struct et_op et_op; /* a row of the operator table, ops.h */
@@ -129,7 +136,7 @@ typedef struct {
     double weight;    /* above 0: its time counts so much against that of the others */
     et_share share;   /* of the workgroups when all models run; of ranges of grids what is in it */
 } et_model;
-enum { ET_MAX_MODELS = 16 };
+enum { ET_MAX_MODELS = 16, ET_MAX_DEVICES = 16 };
 
 typedef struct et_graph {
     et_arena *arena;
@@ -153,6 +160,7 @@ typedef struct et_graph {
         int next, vars;
     } numbered;
     int building; /* the model that what is added belongs to */
+    int devices; /* that run it together, each on its parts of what is cut; 0: one runs all of it */
 } et_graph;
 
 et_graph *et_graph_create(et_arena *, et_diags *);
@@ -187,6 +195,7 @@ int et_graph_loop_until(et_graph *, et_block *, const char *name, int parent, in
 et_block *et_graph_loop_body(et_graph *, int loop);
 /* A loop that runs nothing, for a weight of one tensor per iteration: the same one every time. */
 int et_graph_stack(et_graph *, const char *name, int64_t lo, int64_t hi, et_loc);
+void et_device_cut_print(const et_device_cut *, FILE *); /* " cut 1", or nothing */
 /* " each e in 0..8": the loops of a weight that only stack. */
 void et_stacks_print(const et_graph *, int nloops, const int *loops, FILE *);
 /* How often the body of LOOP runs in a launch at most, those of the loops around it multiplied in;

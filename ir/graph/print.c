@@ -51,7 +51,12 @@ static void put_declaration(printer *p, et_value v) {
     }
     if (val->kind == ET_V_CONST && val->data)
         et_shape_data_print(p->g->exprs, &val->shape, val->data, p->out);
+    et_device_cut_print(&val->cut, p->out);
     fputc('\n', p->out);
+}
+
+void et_device_cut_print(const et_device_cut *c, FILE *out) {
+    if (c->devices) fprintf(out, " cut %d", c->axis);
 }
 
 void et_stacks_print(const et_graph *g, int nloops, const int *loops, FILE *out) {
@@ -186,6 +191,7 @@ void et_header_print(const et_graph *g, const char *stage, FILE *out) {
             fprintf(out, " range [%.7g, %.7g]", m->share.from / 1e6, m->share.to / 1e6);
         fputc('\n', out);
     }
+    if (g->devices) fprintf(out, "devices %d\n", g->devices);
     for (int s = 0; s < et_sym_count(g->exprs); s++) {
         int64_t lo, hi;
         et_sym_range(g->exprs, s, &lo, &hi);
@@ -201,6 +207,9 @@ void et_graph_print(const et_graph *g, FILE *out) {
     for (int i = 1; i < g->nvals; i++)
         if (g->vals[i].kind <= ET_V_CONST) put_declaration(&p, (et_value){(uint32_t)i});
     put_block(&p, &g->body, 0);
-    for (int i = 0; i < g->noutputs; i++)
-        fprintf(out, "output %s\n", name_of(&p, g->outputs[i]));
+    for (int i = 0; i < g->noutputs; i++) {
+        fprintf(out, "output %s", name_of(&p, g->outputs[i]));
+        et_device_cut_print(&et_val_of(g, g->outputs[i])->cut, out);
+        fputc('\n', out);
+    }
 }

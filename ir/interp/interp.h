@@ -48,6 +48,11 @@ typedef struct {
 bool et_program_run(et_program *p, const int64_t *syms, void *const *tensor,
                     const et_interp_options *, char err[ET_INTERP_ERR]);
 
+/* The same for a program that several devices run, of which TENSOR[d][i] is tensor i of device d.
+ * Which of them goes on is by the seed. */
+bool et_program_run_devices(et_program *p, const int64_t *syms, void *const *const *tensor,
+                            const et_interp_options *, char err[ET_INTERP_ERR]);
+
 /* As et_program_run without looking for races; ERR has 256 bytes. */
 bool et_program_interp(et_program *p, const int64_t *syms, void *const *tensor, uint64_t seed,
                        char err[256]);

@@ -189,8 +189,10 @@ static void consider(struct run *m, int task) {
 static void run_task(struct run *m, int task) {
     const et_grid *g = grid_of(m, task);
     enter_task(m, task);
+    m->waits = false;
     if (m->shadow) run_collect_past(m, g);
     if (!m->failed) run_steps(m, &m->p->funcs[g->func]);
+    if (m->waits) return;
     /* Tasks that this one wakes are entered in between. */
     enter_task(m, task);
     m->woken = -1;
@@ -228,23 +230,32 @@ static void report_deadlock(struct run *m, const char *done) {
              other == m->ntasks ? "" : run_task_name(m, other, b));
 }
 
-static void run_all(struct run *m) {
-    char *done = calloc((size_t)m->ntasks + 1, 1);
-    if (!done) {
-        run_fail(m, "out of memory");
-        return;
+bool run_one(struct run *m) {
+    if (!m->nready || m->failed) return false;
+    int task = pop_ready(m);
+    run_task(m, task);
+    if (m->waits) {
+        m->task[task].next = m->late;
+        m->late = task;
+        m->nlate++;
+    } else {
+        m->done[task] = 1;
+        m->ran++;
     }
-    for (int t = 0; t < m->ntasks && !m->failed; t++)
-        consider(m, t);
-    int ran = 0;
-    for (; m->nready && !m->failed; ran++) {
-        int task = pop_ready(m);
-        run_task(m, task);
-        done[task] = 1;
+    return true;
+}
+
+void run_retry(struct run *m) {
+    for (int next; m->late >= 0; m->late = next) {
+        next = m->task[m->late].next;
+        push_ready(m, m->late);
     }
-    if (!m->failed && ran < m->ntasks) report_deadlock(m, done);
+    m->nlate = 0;
+}
+
+void run_end(struct run *m, bool deadlock) {
+    if (!m->failed && deadlock) report_deadlock(m, m->done);
     if (!m->failed && m->opt->races) run_check_counts(m);
-    free(done);
 }
 
 /* ---- setting up ---- */
@@ -296,7 +307,7 @@ static void free_tags(struct run *m) {
     free(m->tag);
 }
 
-static void execute(struct run *m, void *const *tensor) {
+void run_begin(struct run *m, void *const *tensor) {
     et_program *p = m->p;
     int64_t loop[ET_MAX_LOOPS] = {0};
     if (p->event_words > MAX_COUNTERS || p->workspace_bytes > max_workspace) {
@@ -319,30 +330,49 @@ static void execute(struct run *m, void *const *tensor) {
     if (!make_tags(m) || !list_tasks(m) || !run_events_create(m) ||
         (m->opt->races && (!run_shadow_create(m) || !run_items_create(m))))
         run_fail(m, "out of memory");
-    else
-        run_all(m);
+    m->done = calloc((size_t)m->ntasks + 1, 1);
+    m->late = -1;
+    if (!m->done) run_fail(m, "out of memory");
+    for (int t = 0; t < m->ntasks && !m->failed; t++)
+        consider(m, t);
+}
+
+void run_free(struct run *m) {
+    run_shadow_destroy(m);
+    run_items_destroy(m);
+    if (m->counter) run_events_destroy(m);
+    free_tags(m);
+    free(m->done);
+    free(m->inst);
+    free(m->task);
+    free(m->ready);
+    free(m->vars);
+    free(m->dim);
+    free(m->memory);
+    free(m->workspace);
+}
+
+et_interp_options run_options(const et_interp_options *given) {
+    et_interp_options opt = *given;
+    if (opt.workgroups < 1) opt.workgroups = 3 + (int)(opt.seed % 6);
+    if (opt.workgroups > 64) opt.workgroups = 64;
+    if (opt.dies < 1) opt.dies = 2;
+    return opt;
 }
 
 bool et_program_run(et_program *p, const int64_t *syms, void *const *tensor,
                     const et_interp_options *options, char err[ET_INTERP_ERR]) {
-    et_interp_options opt = *options;
-    if (opt.workgroups < 1) opt.workgroups = 3 + (int)(opt.seed % 6);
-    if (opt.workgroups > 64) opt.workgroups = 64;
-    if (opt.dies < 1) opt.dies = 2;
+    et_interp_options opt = run_options(options);
     struct run m = {.p = p, .x = p->g->exprs, .syms = syms, .opt = &opt, .err = err};
     err[0] = 0;
-    execute(&m, tensor);
-    run_shadow_destroy(&m);
-    run_items_destroy(&m);
-    if (m.counter) run_events_destroy(&m);
-    free_tags(&m);
-    free(m.inst);
-    free(m.task);
-    free(m.ready);
-    free(m.vars);
-    free(m.dim);
-    free(m.memory);
-    free(m.workspace);
+    if (p->g->devices)
+        run_fail(&m, "the program is for %d devices", p->g->devices);
+    else
+        run_begin(&m, tensor);
+    while (run_one(&m)) {
+    }
+    run_end(&m, m.ran < m.ntasks);
+    run_free(&m);
     return !m.failed;
 }
 

@@ -73,8 +73,15 @@ struct run {
     /* A clock is a set of tasks, and, where there are carried events, from word FENCED on a second
      * one: those that fences order too. ROOM: words of both. */
     int fenced, room;
-    uint64_t *past;            /* of the running task */
-    int32_t **tag;             /* by tensor: of each element, 0 until it is stored; or NULL */
+    uint64_t *past;          /* of the running task */
+    int32_t **tag;           /* by tensor: of each element, 0 until it is stored; or NULL */
+    struct run_inbox *inbox; /* by tensor: what is partial over devices; NULL: one device */
+    struct run *all;         /* of the devices, by number */
+    int device;              /* its own */
+    bool waits;              /* a word that the entered task asks for has not come */
+    int late, nlate;         /* tasks that were left so, linked by `next`; -1: none */
+    char *done;              /* by task */
+    int ran;
     struct run_shadow *shadow; /* NULL: races are not looked for */
     char *err;
     bool failed;
@@ -109,6 +116,22 @@ static inline void run_touch(struct run *m, int space, int id, int64_t element, 
         m->opt->touch(m->opt->ctx,
                       &(et_interp_touch){m->now, m->step, space, id, element, is_store, m->vars});
 }
+
+/* ---- devices.c: words of tensors that are partial over devices */
+struct run_inbox {
+    float *sum; /* of each device, one after the other */
+    int32_t *tag;
+};
+void run_partial_store(struct run *, int tensor, int64_t element, float);
+/* The sum; with a word missing, whatever, and m->waits. */
+float run_partial_load(struct run *, int tensor, int64_t element);
+/* ---- run.c: a run, step by step */
+void run_begin(struct run *, void *const *tensor);
+et_interp_options run_options(const et_interp_options *);
+bool run_one(struct run *); /* false: there is no ready task */
+void run_retry(struct run *);
+void run_end(struct run *, bool deadlock);
+void run_free(struct run *);
 
 /* ---- event.c */
 bool run_events_create(struct run *);

@@ -229,7 +229,7 @@ void run_steps(struct run *m, const et_func *f) {
     };
     m->f = f;
     bool ok = make_locals(m, f);
-    for (int i = 0; ok && i < f->nsteps && !m->failed; i++) {
+    for (int i = 0; ok && i < f->nsteps && !m->failed && !m->waits; i++) {
         begin_step(m, &f->steps[i]);
         run[m->step->kind](m, m->step);
     }

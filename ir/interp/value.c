@@ -42,7 +42,7 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
         run_shadow_write(m, tensor, at);
     else if (m->shadow)
         run_shadow_read(m, tensor, at);
-    if (t->tagged && !m->failed && m->step) check_tag(m, tensor, at, is_store);
+    if (t->tagged && !t->partial && !m->failed && m->step) check_tag(m, tensor, at, is_store);
     *out_at = at;
     return m->memory[tensor];
 }
@@ -140,6 +140,7 @@ float run_eval_f(struct run *m, et_expr e) {
         }
         int64_t i;
         const char *data = element(m, n->i, n->ops, false, &i);
+        if (data && m->p->tensors[n->i].partial) return run_partial_load(m, n->i, i);
         return data ? (float)etrt_element((int)m->p->tensors[n->i].shape.dtype, data, i) : 0;
     }
     if (n->op == ET_X_SELECT)
@@ -167,6 +168,10 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
     et_dtype t = m->p->tensors[to->id].shape.dtype;
     int64_t at;
     char *data = element(m, to->id, to->index, true, &at);
+    if (data && m->p->tensors[to->id].partial) {
+        run_partial_store(m, to->id, at, is_int ? (float)i : f);
+        return;
+    }
     if (is_int && t == ET_I32)
         i = et_int_low(i);
     else if (is_int)

@@ -47,12 +47,12 @@ static bool counts(const et_product_cx *g, et_expr e, int var, int n) {
 static bool may_receive(const et_product_cx *g, const et_map_loop *l, int n) {
     const et_step *s = &l->s;
     const et_local *to = &g->f->locals[s->to.id];
-    const et_node_x *from = et_x(g->x, s->value);
-    int bytes = et_dtype_bytes(g->p->tensors[from->i].shape.dtype), last = s->nvars - 1;
+    const et_node_x from = *et_x(g->x, s->value);
+    int bytes = et_dtype_bytes(g->p->tensors[from.i].shape.dtype), last = s->nvars - 1;
     return g->t->wide_words && !s->mask.id && !l->once && last >= 0 && l->extent[last] % n == 0 &&
            2 * bytes * n <= ET_ITEM_BYTES && to->offset % (n * bytes) == 0 &&
-           counts(g, et_access_offset(g->p, g->f, ET_LOAD_TENSOR, from->i, from->ops),
-                  s->vars[last], n) &&
+           counts(g, et_access_offset(g->p, g->f, ET_LOAD_TENSOR, from.i, from.ops), s->vars[last],
+                  n) &&
            counts(g, et_access_offset(g->p, g->f, ET_LOAD_LOCAL, s->to.id, s->to.index),
                   s->vars[last], n);
 }

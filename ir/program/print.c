@@ -63,7 +63,9 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     et_stacks_print(o->p->g, t->nloops, t->loops, o->to);
     if (t->relaid) print_relaid(o, t->relaid);
     if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
+    et_device_cut_print(&t->cut, o->to);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
+    if (t->partial) fprintf(o->to, " partial");
     if (t->tagged) fprintf(o->to, " tagged");
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
         fprintf(o->to, " at %" PRId64, t->offset);

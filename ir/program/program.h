@@ -47,7 +47,10 @@ typedef struct {
     const char *source;      /* WEIGHT: as in et_val */
     int nloops;
     int loops[ET_MAX_LOOPS];
-    int carried; /* TEMP: 1 + the loop that carries it from iteration to iteration, or 0 */
+    int carried;       /* TEMP: 1 + the loop that carries it from iteration to iteration, or 0 */
+    et_device_cut cut; /* WEIGHT, STATE, OUTPUT */
+    int partial;       /* TEMP: partial over so many devices; a load is the sum of what all of them
+                          stored (tags.h); 0: it is not */
     bool tagged; /* TEMP: it holds flag-in-data words, an element and a tag each (tags.h); max_bytes
                     has room for both */
 } et_tensor;

@@ -148,6 +148,44 @@ static const char *grid_problem(const et_program *p, const et_grid *g) {
     return problem;
 }
 
+/* ---- what is partial over devices ---- */
+
+/* The store of step S of G is at the iterations of all loops around the grid, outermost first. */
+static bool once_a_launch(const et_program *p, const et_grid *g, const et_step *s) {
+    int depth = 0;
+    for (int l = g->loop; l >= 0; l = p->g->loops[l].parent)
+        depth++;
+    if (s->to.rank < depth) return false;
+    for (int l = g->loop; l >= 0; l = p->g->loops[l].parent) {
+        const et_loop *loop = &p->g->loops[l];
+        const et_node_x *at = et_x(p->g->exprs, s->to.index[--depth]);
+        bool only = loop->hi - loop->lo == 1 && at->op == ET_X_INT && at->n == 0;
+        if (!only && (at->op != ET_X_VAR || at->i != loop->var)) return false;
+    }
+    return true;
+}
+
+static const char *partial_problem(const et_program *p, int t) {
+    const char *name = p->tensors[t].name;
+    int stores = 0;
+    bool once = true, store;
+    if (!p->tensors[t].tagged)
+        return et_printf(p->g->arena, "%%%s is partial over devices and not tagged", name);
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_func *f = &p->funcs[p->grids[i].func];
+        for (int k = 0; k < f->nsteps; k++) {
+            if (et_step_tagged(p, &f->steps[k], &store) != t || !store) continue;
+            once &= once_a_launch(p, &p->grids[i], &f->steps[k]);
+            stores++;
+        }
+    }
+    if (stores == 1 && once) return NULL;
+    return et_printf(p->g->arena,
+                     "%%%s is partial over devices, and a word of it may be stored twice in a "
+                     "launch: what another device still has to read may be gone",
+                     name);
+}
+
 static bool may_be_tagged(const et_tensor *t) {
     return t->kind == ET_TENSOR_TEMP && !et_dtype_is_code(t->shape.dtype) &&
            (et_dtype_bits(t->shape.dtype) == 16 || et_dtype_bits(t->shape.dtype) == 32);
@@ -156,7 +194,7 @@ static bool may_be_tagged(const et_tensor *t) {
 static bool has_any(const et_program *p) {
     bool any = false;
     for (int i = 0; i < p->ntensors; i++)
-        any |= p->tensors[i].tagged;
+        any |= p->tensors[i].tagged || (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED);
     for (int i = 0; i < p->nevents; i++)
         any |= p->events[i].carried;
     for (int i = 0; i < p->nfuncs; i++)
@@ -181,6 +219,9 @@ const char *et_tags_problem(et_program *p) {
             return et_printf(p->g->arena,
                              "event %%%s is carried, but promised or of less than the device",
                              p->events[i].name);
+    for (int i = 0; i < p->ntensors && !problem; i++)
+        if (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED)
+            problem = partial_problem(p, i);
     for (int i = 0; i < p->nfuncs && !problem; i++)
         problem = func_problem(p, &p->funcs[i]);
     for (int i = 0; i < p->ngrids && !problem; i++)
@@ -192,14 +233,23 @@ const char *et_tags_problem(et_program *p) {
 
 /* ---- all of them ---- */
 
+/* The range AT, BYTES as far as X needs it. */
+static void hold(const et_tensor *x, int64_t *at, int64_t *bytes) {
+    int64_t end = *bytes ? *at + *bytes : x->offset;
+    if (!*bytes || x->offset < *at) *at = x->offset;
+    if (x->offset + x->max_bytes > end) end = x->offset + x->max_bytes;
+    *bytes = end - *at;
+}
+
 static void note_tags(const et_program *p, et_tags *t, int *bits) {
-    int64_t end = t->offset + t->bytes, lo, hi;
+    int64_t lo, hi;
     for (int i = 0; i < p->ntensors; i++) {
         const et_tensor *x = &p->tensors[i];
         if (!x->tagged) continue;
-        if (!t->bytes || x->offset < t->offset) t->offset = x->offset;
-        if (!t->bytes || x->offset + x->max_bytes > end) end = x->offset + x->max_bytes;
-        t->bytes = end - t->offset;
+        if (x->partial)
+            hold(x, &t->inbox, &t->inbox_bytes);
+        else
+            hold(x, &t->offset, &t->bytes);
         if (et_dtype_bits(x->shape.dtype) < *bits) *bits = et_dtype_bits(x->shape.dtype);
     }
     for (int i = 0; i < p->nfuncs; i++)

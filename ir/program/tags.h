@@ -10,7 +10,16 @@
  * Only a MAP step with a tag touches a tagged tensor: it stores elements with that tag, or copies
  * elements that have it to a local buffer. Tags count from 0 in each launch; in memory the launch's
  * number is added, so that tags of earlier launches are smaller and those of later ones larger.
- * Before the numbers wrap the runtime zeroes all words. */
+ * Before the numbers wrap the runtime zeroes all words.
+ *
+ * What is partial over devices is tagged, and has a word of each device for every element, all
+ * elements of the first before those of the second. A store writes the word of its own device in
+ * the memory of every device, as a whole and with nothing read there; a load waits for the words of
+ * all and adds them in the order of the devices. The tensor has a dimension for each loop around
+ * the task that stores it, so that a word is stored once in a launch at most: no device can be so
+ * far ahead that it replaces what another still has to read, if a launch begins where all devices
+ * are done with the one before. All devices run the same tasks in the same order, and what a task
+ * waits for is of tasks before it on any of them, so they cannot wait in a circle either. */
 #ifndef ET_TAGS_H
 #define ET_TAGS_H
 
@@ -18,14 +27,17 @@
 
 /* Bytes in memory of a tensor whose elements without tags take BYTES. */
 static inline int64_t et_tagged_bytes(const et_tensor *t, int64_t bytes) {
-    return t->tagged ? 2 * bytes : bytes;
+    return t->tagged ? 2 * bytes * (t->partial ? t->partial : 1) : bytes;
 }
 
 /* The tagged temporaries of a kernel, of all its variants. */
 typedef struct {
     int64_t offset, bytes; /* their part of the workspace; 0 bytes: there are none */
-    int64_t numbers;       /* tags are less than this */
-    int64_t launches;      /* how many launches can be told apart, a power of 2 */
+    /* Those that are partial over devices are in none, but in an inbox, laid out as the workspace
+     * is from INBOX on; 0 bytes: there are none. */
+    int64_t inbox, inbox_bytes;
+    int64_t numbers;  /* tags are less than this */
+    int64_t launches; /* how many launches can be told apart, a power of 2 */
 } et_tags;
 et_tags et_tags_of(et_program *whole);
 

@@ -76,6 +76,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
+    lo->apart = pl->apart;
     if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);
     et_leave_out_choices(lo, pl->opt);
     et_relay_weights(lo, pl->opt);

@@ -16,17 +16,38 @@ static void note_folded(et_lowering *lo, et_value v) {
     lo->folded[lo->nfolded++] = (struct et_folded){group, (int)v.id};
 }
 
+/* The loops around the node of V, outermost first. */
+static int loops_around(const et_lowering *lo, et_value v, int out[ET_MAX_LOOPS]) {
+    int n = 0, up[ET_MAX_LOOPS];
+    for (int l = lo->info[v.id].loop; l >= 0; l = lo->g->loops[l].parent)
+        up[n++] = l;
+    for (int i = 0; i < n; i++)
+        out[i] = up[n - 1 - i];
+    return n;
+}
+
+/* INDEX of V in its tensor, which has dimensions for the loops around a value that is exchanged:
+ * nothing of it is stored twice in a launch. Returns its rank. */
+static int partial_index(et_lowering *lo, et_value v, const et_expr *index, et_expr *out) {
+    int loop[ET_MAX_LOOPS], n = loops_around(lo, v, loop), rank = et_val_of(lo->g, v)->shape.rank;
+    for (int i = 0; i < n; i++)
+        out[i] = et_var(lo->g->exprs, lo->g->loops[loop[i]].var);
+    memcpy(out + n, index, (size_t)rank * sizeof *out);
+    return n + rank;
+}
+
 et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
     int tensor = lo->info[v.id].tensor;
     lo->asked++;
     if (tensor >= 0) {
         const et_tensor *t = &lo->p->tensors[tensor];
-        et_expr relaid[ET_MAX_RANK];
+        et_expr other[ET_MAX_RANK];
         int rank = val->shape.rank;
-        if (t->relaid) rank = et_relaid_index(lo, t, lo->relaying[v.id], index, relaid);
+        if (t->relaid) rank = et_relaid_index(lo, t, lo->relaying[v.id], index, other);
+        if (t->partial) rank = partial_index(lo, v, index, other);
         return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype), rank,
-                       t->relaid ? relaid : index);
+                       t->relaid || t->partial ? other : index);
     }
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
@@ -76,10 +97,22 @@ et_expr et_most(const et_lowering *lo, et_expr dim) {
 
 int et_temp_for(et_lowering *lo, et_value v) {
     et_shape shape = et_val_of(lo->g, v)->shape;
+    bool partial = lo->info[v.id].partial;
     shape.dtype = et_dtype_stored(shape.dtype);
+    if (partial) {
+        int loop[ET_MAX_LOOPS], n = loops_around(lo, v, loop);
+        for (int i = 0; i < n; i++)
+            shape.dim[i] =
+                et_int(lo->g->exprs, lo->g->loops[loop[i]].hi - lo->g->loops[loop[i]].lo);
+        memcpy(shape.dim + n, et_val_of(lo->g, v)->shape.dim,
+               (size_t)shape.rank * sizeof *shape.dim);
+        shape.rank += n;
+    }
     for (int d = 0; d < shape.rank; d++)
         shape.dim[d] = et_most(lo, shape.dim[d]);
-    return et_add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
+    int t = et_add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
+    if (partial) lo->p->tensors[t].partial = lo->g->devices;
+    return t;
 }
 
 static void add_leaf_tensors(et_lowering *lo) {
@@ -100,6 +133,7 @@ static void add_leaf_tensors(et_lowering *lo) {
             et_tensor *tensor = &lo->p->tensors[t];
             tensor->data = v->data;
             tensor->source = v->source;
+            tensor->cut = v->cut;
             tensor->nloops = v->nloops;
             memcpy(tensor->loops, v->loops, sizeof v->loops);
             lo->info[i].tensor = t;
@@ -114,6 +148,7 @@ static void add_output_tensors(et_lowering *lo) {
         const et_val *val = et_val_of(lo->g, v);
         int t =
             et_add_tensor(lo, ET_TENSOR_OUTPUT, val->name ? val->name : "output", v, &val->shape);
+        lo->p->tensors[t].cut = val->cut;
         if (val->kind == ET_V_NODE && lo->info[v.id].tensor < 0) lo->info[v.id].tensor = t;
     }
 }
@@ -352,11 +387,13 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
     const char *name = to->value.id == n->result.id ? to->name : name_of(lo, n->result);
     et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
     take_hint(gr, n);
+    et_expr axis[ET_MAX_RANK], at[ET_MAX_RANK];
+    axis_index(lo, gr, axis);
     store_to(lo, gr, tensor);
-    et_expr at[ET_MAX_RANK];
+    if (to->partial) gr->to.rank = partial_index(lo, n->result, axis, gr->to.index);
     for (int d = 0; d < gr->rank; d++)
-        at[d] = n->op->class == ET_CLASS_CONTRACT ? gr->to.index[d]
-                                                  : inside(lo, gr->to.index[d], val->shape.dim[d]);
+        at[d] =
+            n->op->class == ET_CLASS_CONTRACT ? axis[d] : inside(lo, axis[d], val->shape.dim[d]);
     if (n->op->class == ET_CLASS_ATTENTION)
         attend_group(lo, gr, n, at);
     else

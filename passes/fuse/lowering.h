@@ -26,6 +26,8 @@ typedef struct {
     int tensor;          /* the tensor that holds it, or -1 to inline it */
     bool keep;           /* is materialised */
     bool must;           /* it cannot be inlined */
+    bool partial;        /* exchanged: each device has a part of the sum */
+    int loop;            /* innermost around its node, or -1 */
     bool fixed;          /* weights and constants alone decide it: the same in every launch */
     bool only_contracts; /* every reader is a contraction */
     int levels;          /* the longest chain of values folded into it */
@@ -56,6 +58,7 @@ typedef struct et_lowering {
         *relaying;       /* by value id of a weight that is relaid out; NULL before that is known */
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
+    bool apart;          /* sums over devices get tensors of their own */
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;
@@ -102,7 +105,7 @@ void et_plan_materialise(et_lowering *);
 void et_force(et_lowering *, int value);
 /* DIM, or its largest value where it depends on variables of loops. */
 et_expr et_most(const et_lowering *, et_expr dim);
-/* A new temporary for VALUE, of its shape. */
+/* A new temporary for VALUE, of its shape, with dimensions for loops where it is exchanged. */
 int et_temp_for(et_lowering *, et_value);
 /* Give loop-carried values their tensors (carries.c). */
 void et_assign_carries(et_lowering *);

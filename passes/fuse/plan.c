@@ -14,6 +14,8 @@ enum { RECOMPUTE_ROW = 16384 };
 enum { MAX_LEVELS = 150, MAX_ASKS = 100 };
 /* A reduction over this many columns of a product can be done inside one tile. */
 enum { TILE_ROW = 128 };
+/* Bytes of a sum over devices, all of whose parts each tile that reads it may take. */
+enum { MOST_SUM = 16384 };
 
 void et_force(et_lowering *lo, int value) {
     if (!lo->forced[value]) lo->again = true;
@@ -138,6 +140,11 @@ static void keep_reshaped(et_lowering *lo, et_value v) {
 
 static void constrain_args(et_lowering *lo, const et_node *n) {
     const et_shape *b;
+    if (n->op == &et_op_exchange) {
+        keep(lo, n->args[0], true);
+        info(lo, n->args[0])->partial = true;
+        return;
+    }
     switch (n->op->class) {
     case ET_CLASS_VIEW:
         if (n->op == &et_op_gather) keep_reshaped(lo, n->args[0]);
@@ -194,10 +201,19 @@ static bool worth_keeping(et_lowering *lo, const et_node *n) {
                             extent_at_most(lo, reduced_extent(lo, n), RECOMPUTE_ROW));
 }
 
-static void plan_node(et_lowering *lo, const et_node *n) {
+/* Every tile that reads the sum over devices of N takes the parts of all it reads of it: of one
+ * that is large a tensor is made first. */
+static bool is_large_sum(const et_lowering *lo, const et_node *n) {
+    const et_shape *s = &et_val_of(lo->g, n->result)->shape;
+    return n->op == &et_op_exchange &&
+           (lo->apart || et_shape_max_bytes(lo->g->exprs, s) > MOST_SUM);
+}
+
+static void plan_node(et_lowering *lo, const et_node *n, int loop) {
     constrain_args(lo, n);
     if (!n->result.id) return;
     et_value_info *i = info(lo, n->result);
+    i->loop = loop;
     i->fixed = true;
     for (int a = 0; a < n->nargs; a++) {
         const et_value_info *arg = info(lo, n->args[a]);
@@ -219,20 +235,20 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     const et_shape *shape = &et_val_of(lo->g, n->result)->shape;
     for (int d = 0; d < shape->rank && n->op->class == ET_CLASS_CONTRACT; d++)
         changes |= !et_expr_eq(shape->dim[d], et_most(lo, shape->dim[d]));
-    bool must = i->must || changes || i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
-                et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
-                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
-                n->op->class == ET_CLASS_ATTENTION;
+    bool must = i->must || changes || is_large_sum(lo, n) || i->levels >= MAX_LEVELS ||
+                i->asks >= MAX_ASKS || et_val_of(lo->g, n->result)->is_output ||
+                lo->forced[n->result.id] || et_attr_find(n, "tile") || et_attr_find(n, "range") ||
+                et_attr_find(n, "dynamic") || n->op->class == ET_CLASS_ATTENTION;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 
-static void plan_block(et_lowering *lo, const et_block *b) {
+static void plan_block(et_lowering *lo, const et_block *b, int loop) {
     for (int s = 0; s < b->n; s++) {
         int at = b->stmt[s].index;
         if (b->stmt[s].kind == ET_S_LOOP)
-            plan_block(lo, &lo->g->loops[at].body);
+            plan_block(lo, &lo->g->loops[at].body, at);
         else
-            plan_node(lo, &lo->g->nodes[at]);
+            plan_node(lo, &lo->g->nodes[at], loop);
     }
 }
 
@@ -310,7 +326,7 @@ void et_plan_materialise(et_lowering *lo) {
             keep(lo, g->loops[l].carry[c].init, true);
             keep(lo, g->loops[l].carry[c].out, true);
         }
-    plan_block(lo, &g->body);
+    plan_block(lo, &g->body, -1);
     struct state_walk w = {lo, et_alloc(g->arena, (size_t)g->nvals * sizeof(int)), 0};
     keep_stale_reads(&w, &g->body);
 }

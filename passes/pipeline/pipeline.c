@@ -98,7 +98,10 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
     check_text(&pl, "parsing");
     bool ok = run_passes(&pl);
     while (!ok && pl.again) {
-        pl = (et_pipeline){.g = g, .opt = opt, .simpler = pl.simpler + 1};
+        pl = (et_pipeline){.g = g,
+                           .opt = opt,
+                           .simpler = pl.ask_apart ? pl.simpler : pl.simpler + 1,
+                           .apart = pl.apart || pl.ask_apart};
         ok = run_passes(&pl);
     }
     if (ok) *out_program = pl.p;

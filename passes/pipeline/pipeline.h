@@ -15,6 +15,9 @@ typedef struct et_pipeline {
     /* Set where the verifier could not prove the program: it is made again in a form that is
      * simpler to prove, by the first of these, then by both. */
     enum { ET_AS_IS, ET_CLAMPED, ET_RESHAPES_APART } simpler;
+    /* Sums over devices have tensors of their own, for tiles have no room for all they read of
+     * their parts; carry asks for it, and then the program is made again. */
+    bool apart, ask_apart;
     bool again;    /* set by verify: it failed without messages, and there is a simpler way */
     bool reshapes; /* set by fuse: the graph has some, whose indices multiply and divide by sizes */
 } et_pipeline;
@@ -54,6 +57,10 @@ typedef bool (*et_pass_fn)(et_pipeline *);
 #include "passes/pipeline/pipeline.def"
 #undef X
 enum { ET_TAGGED_ALIGN = 256 }; /* of tagged temporaries in the workspace, in bytes */
+/* Lays the tagged temporaries of P that are PARTIAL, or those that are not, from END on; the new
+ * end.
+ */
+int64_t et_place_after(et_program *, int64_t end, bool partial);
 /* Lays tagged temporaries of variants, which share a workspace, where no other variant has
  * anything. */
 void et_place_tagged(et_program *whole);

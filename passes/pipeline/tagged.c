@@ -1,5 +1,17 @@
-/* Where tagged temporaries of variants are, which share a workspace. */
+/* Where tagged temporaries of variants are, which share a workspace; those that are partial over
+ * devices last. */
 #include "passes/pipeline/pipeline.h"
+
+int64_t et_place_after(et_program *p, int64_t end, bool partial) {
+    for (int t = 0; t < p->ntensors; t++) {
+        et_tensor *x = &p->tensors[t];
+        if (!x->tagged || (x->partial > 0) != partial) continue;
+        x->offset = (end + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
+        end = x->offset + (x->max_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
+        p->workspace_bytes = end;
+    }
+    return end;
+}
 
 void et_place_tagged(et_program *whole) {
     int64_t end = 0;
@@ -14,13 +26,8 @@ void et_place_tagged(et_program *whole) {
         }
     for (int i = 0; any && (p = et_program_part(whole, i)); i++) {
         if (p->workspace_bytes < end) p->workspace_bytes = end;
-        for (int t = 0; t < p->ntensors; t++) {
-            et_tensor *x = &p->tensors[t];
-            if (!x->tagged) continue;
-            x->offset = (end + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
-            end = x->offset +
-                  (x->max_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
-            p->workspace_bytes = end;
-        }
+        end = et_place_after(p, end, false);
     }
+    for (int i = 0; any && (p = et_program_part(whole, i)); i++)
+        end = et_place_after(p, end, true);
 }

@@ -78,7 +78,7 @@ int64_t et_tile_sums_k(const et_tiler *t, const et_group *gr) {
         return 0;
     const et_tensor *to = &p->tensors[gr->to.id];
     if (to->kind != ET_TENSOR_TEMP || to->shape.dtype != ET_F32 || to->shape.rank >= ET_MAX_RANK ||
-        !et_split_off_product(x, gr->value, &product, &rest))
+        to->partial || !et_split_off_product(x, gr->value, &product, &rest))
         return 0;
     for (int i = 0; i < p->ngroups; i++) {
         et_group *o = &p->groups[i];

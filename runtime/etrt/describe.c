@@ -66,6 +66,7 @@ etrt_status etrt_model_shape(const etrt_model *m, int index, const int64_t *dims
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_shape", index, &st);
     if (st == ETRT_OK) st = values_of(&m->manifest, dims, &values);
     if (st == ETRT_OK) st = etrt_tensor_shape(t, values, out_shape, out_bytes);
+    if (st == ETRT_OK) etrt_whole(&m->manifest, t, out_shape, out_bytes);
     free(values);
     return st;
 }
@@ -115,7 +116,7 @@ etrt_status etrt_model_source(const etrt_model *m, int index, int64_t slice, cha
 etrt_status etrt_manifest_memory(const struct etrt_manifest *mf, const int64_t *dims, uint32_t cus,
                                  etrt_memory *out) {
     int64_t *values, shape[ETRT_MAX_RANK], bytes;
-    etrt_memory r = {.workspace = mf->workspace_bytes};
+    etrt_memory r = {.workspace = mf->workspace_bytes + mf->inbox_bytes};
     *out = (etrt_memory){0};
     etrt_status st = values_of(mf, dims, &values);
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {

@@ -2,6 +2,7 @@
  */
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt/driver/driver.h"
+#include "runtime/etrt/group/group.h"
 #include "runtime/etrt/inspect.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ static etrt_status unknown(const char *spec) {
     for (int i = 0; drivers[i]; i++)
         for (const char *const *s = drivers[i]->specs; *s; s++)
             etrt_fail_more(", %s", *s);
-    etrt_fail_more(", hsa:N, cuda:N or emu:OPTIONS");
+    etrt_fail_more(", hsa:N, cuda:N or emu:OPTIONS; cuda:0,1 for several");
     return ETRT_INVALID;
 }
 
@@ -52,6 +53,7 @@ static etrt_status forked(void) {
 
 static etrt_status open_any(const char *spec, etrt_device **out) {
     if (!spec || strcmp(spec, "auto") == 0) return etrt_auto_driver.open("auto", out);
+    if (etrt_is_group(spec)) return etrt_group_driver.open(spec, out);
     const struct etrt_driver *driver = driver_of(spec);
     return driver ? driver->open(spec, out) : unknown(spec);
 }

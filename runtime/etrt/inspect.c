@@ -16,7 +16,9 @@ bool etrt_device_counted(const etrt_device *dev) {
 
 etrt_status etrt_session_shape(const etrt_session *s, const struct etrt_tensor *t,
                                int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
-    return etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
+    etrt_status st = etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
+    if (st == ETRT_OK) etrt_whole(&s->model->manifest, t, out_shape, out_bytes);
+    return st;
 }
 
 etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset, void *out,

@@ -3,6 +3,7 @@
 #define ETRT_INTERNAL_H
 
 #include "runtime/etrt/driver/driver.h"
+#include "runtime/etrt/group/group.h"
 #include "runtime/etrt/inspect.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt_abi.h"
@@ -40,6 +41,9 @@ struct etrt_session {
     int64_t *bound_size; /* per tensor: bytes given, or ETRT_ANY_SIZE */
     bool *written;       /* per tensor: outputs the last launch of their model has written */
     void *workspace;
+    void *inbox;        /* of several devices; or NULL */
+    uint32_t *pointers; /* where addresses are among the kernel's arguments */
+    int npointers;
     uint32_t *events[2];
     int events_now; /* which one the next launch counts in */
     struct etrt_control *control;
@@ -96,6 +100,15 @@ bool etrt_watch_yield(etrt_session *, double seconds);
 bool etrt_watch_has(etrt_session *, bool *out_ended);
 void etrt_watch_end(etrt_session *);
 
+/* cut.c: tensors of which each of several devices has a part. SHAPE and BYTES of a part as those of
+ * the whole. */
+void etrt_whole(const struct etrt_manifest *, const struct etrt_tensor *, int64_t *shape,
+                int64_t *bytes);
+/* Copy elements FIRST .. FIRST + COUNT of axis AXIS, of all devices: to DATA, or, with WRITE, from
+ * it. */
+etrt_status etrt_cut_copy(const etrt_session *, const char *call, int index, int axis,
+                          int64_t first, int64_t count, void *data, size_t bytes, bool write);
+
 /* weights.c */
 etrt_status etrt_weights_alloc(etrt_model *);
 bool etrt_weights_loaded(const etrt_model *, int model);
@@ -136,6 +149,8 @@ int64_t etrt_launch_kernels(const struct etrt_manifest *); /* most that one laun
 uint64_t etrt_kernarg_pitch(const struct etrt_manifest *);
 /* The dispatches of a launch whose first kernel's arguments are written. */
 etrt_status etrt_sequence_make(etrt_session *, int *out_count);
+/* Where addresses are among a kernel's arguments, in bytes; NULL: out of memory. */
+uint32_t *etrt_kernarg_pointers(const struct etrt_manifest *, int *out_count);
 /* The ranks of a device's dies among WORKGROUPS. */
 void etrt_set_places(struct etrt_kernarg *, uint32_t dies);
 

@@ -15,6 +15,25 @@ void etrt_set_places(struct etrt_kernarg *k, uint32_t dies) {
         k->place[d] = (uint32_t)((uint64_t)k->workgroups * (d < dies ? d : dies) / dies);
 }
 
+uint32_t *etrt_kernarg_pointers(const struct etrt_manifest *mf, int *out_count) {
+    enum { HEAD = offsetof(struct etrt_kernarg, workspace) / 8 + 1 };
+    uint32_t *at = calloc((size_t)mf->ntensors + HEAD + 1, sizeof *at);
+    int n = 0;
+    *out_count = 0;
+    if (!at) return NULL;
+    while (n < HEAD) {
+        at[n] = 8 * (uint32_t)n;
+        n++;
+    }
+    at[n++] = offsetof(struct etrt_kernarg, trace);
+    uint32_t first =
+        (uint32_t)sizeof(struct etrt_kernarg) + ((uint32_t)mf->nsymbols * 4 + 7) / 8 * 8;
+    for (int i = 0; i < mf->ntensors; i++)
+        at[n++] = first + 8 * (uint32_t)i;
+    *out_count = n;
+    return at;
+}
+
 static void write_kernarg(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     struct etrt_kernarg head = {
@@ -53,8 +72,13 @@ static void write_kernarg(etrt_session *s) {
 /* So that no tag is found that a launch to come would take for its own. */
 static etrt_status clear_tags(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
-    if (!mf->tags_bytes || (!s->tags_open && s->launch % mf->tags_launches)) return ETRT_OK;
-    return etrt_mem_fill(s->model->device, (char *)s->workspace + mf->tags_at, 0, mf->tags_bytes);
+    etrt_device *dev = s->model->device;
+    etrt_status st = ETRT_OK;
+    if (mf->tags_bytes && (s->tags_open || s->launch % mf->tags_launches == 0))
+        st = etrt_mem_fill(dev, (char *)s->workspace + mf->tags_at, 0, mf->tags_bytes);
+    if (st == ETRT_OK && mf->inbox_bytes && (s->tags_open || s->launch % mf->inbox_launches == 0))
+        st = etrt_mem_fill(dev, s->inbox, 0, mf->inbox_bytes);
+    return st;
 }
 
 static etrt_status start(etrt_session *s) {
@@ -113,19 +137,22 @@ etrt_status etrt_submit(etrt_session *s) {
 
 /* Explain an aborted launch from what is left in memory. */
 static etrt_status explain_wait(etrt_session *s, const struct etrt_report *report) {
-    etrt_device *dev = s->model->device;
+    int member = etrt_member_failed(s->model->device);
+    etrt_device *dev = etrt_member(s->model->device, member);
+    const void *here[] = {etrt_member_memory(s->model->device, member, s->events[s->events_now]),
+                          etrt_member_memory(s->model->device, member, s->control)};
     const struct etrt_manifest *mf = &s->model->manifest;
     uint64_t control_bytes = etrt_control_bytes(dev);
     uint32_t *events = malloc(etrt_events_bytes(mf));
     struct etrt_control *control = calloc(1, control_bytes);
-    bool got =
-        events && control &&
-        etrt_mem_read(dev, events, s->events[s->events_now], etrt_events_bytes(mf)) == ETRT_OK &&
-        etrt_mem_read(dev, control, s->control, control_bytes) == ETRT_OK;
+    bool got = events && control &&
+               etrt_mem_read(dev, events, here[0], etrt_events_bytes(mf)) == ETRT_OK &&
+               etrt_mem_read(dev, control, here[1], control_bytes) == ETRT_OK;
     etrt_status st = etrt_report_wait(dev, mf, report, got ? events : NULL, got ? control : NULL,
                                       s->workgroups, s->wait_limit);
     free(events);
     free(control);
+    if (mf->devices) etrt_fail_in(st, "device %d of %d", member, mf->devices);
     return st;
 }
 

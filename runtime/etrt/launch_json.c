@@ -81,13 +81,9 @@ static void region(FILE *f, const etrt_session *s, const struct etrt_captured *c
 }
 
 /* Byte offsets of the device pointers in the kernarg segment. */
-static void pointers(FILE *f, const struct etrt_manifest *mf) {
-    for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
-        fprintf(f, "%zu, ", at);
-    fprintf(f, "%zu", offsetof(struct etrt_kernarg, trace));
-    size_t first = sizeof(struct etrt_kernarg) + ((size_t)mf->nsymbols * 4 + 7) / 8 * 8;
-    for (int i = 0; i < mf->ntensors; i++)
-        fprintf(f, ", %zu", first + 8 * (size_t)i);
+static void pointers(FILE *f, const etrt_session *s) {
+    for (int i = 0; i < s->npointers; i++)
+        fprintf(f, "%s%u", i ? ", " : "", s->pointers[i]);
 }
 
 static void device(FILE *f, const etrt_model *m) {
@@ -119,7 +115,7 @@ static void kernel(FILE *f, const etrt_session *s) {
             m->code.object, m->code.kernarg_bytes, mf->lds_bytes, m->code.private_bytes,
             (uint64_t)s->workgroups * mf->workgroup, mf->workgroup, nanoseconds / 1000000000,
             nanoseconds % 1000000000, (uint64_t)(uintptr_t)s->kernarg, mf->kernarg_bytes);
-    pointers(f, mf);
+    pointers(f, s);
     fputs("]},\n", f);
 }
 

@@ -43,10 +43,18 @@ static etrt_status check_memory(const etrt_model *m) {
     return st;
 }
 
+static etrt_status check_devices(const etrt_model *m) {
+    int need = m->manifest.devices ? m->manifest.devices : 1, have = etrt_members(m->device);
+    if (need == have) return ETRT_OK;
+    return etrt_fail(ETRT_MISMATCH, "compiled for %d device%s, and %s %s %d", need,
+                     need == 1 ? "" : "s", m->device->name, have == 1 ? "is" : "are", have);
+}
+
 static etrt_status load(etrt_model *m) {
     etrt_status st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
     if (st == ETRT_OK) st = etrt_device_accept(&m->device, m->manifest.target);
     etrt_device *dev = m->device;
+    if (st == ETRT_OK) st = check_devices(m);
     if (st == ETRT_OK)
         st = etrt_code_load(dev, m->image, m->image_bytes, m->manifest.kernel, &m->code);
     if (st == ETRT_OK) st = etrt_sequence_load(m);

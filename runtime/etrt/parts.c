@@ -17,6 +17,9 @@ static etrt_status find_part(const etrt_session *s, const char *call, int index,
     int64_t shape[ETRT_MAX_RANK], bytes;
     etrt_status st = etrt_session_now(s, t, shape, &bytes);
     if (st != ETRT_OK) return st;
+    if (axis >= 0 && axis + 1 == t->cut)
+        return etrt_fail(ETRT_UNSUPPORTED, "%s: each device has its part of axis %d of %s", call,
+                         axis, t->name);
     if (axis < 0 || axis >= t->rank)
         return etrt_fail(ETRT_RANGE, "%s: %s has %d axes and no axis %d", call, t->name, t->rank,
                          axis);
@@ -61,6 +64,8 @@ etrt_status etrt_read_part(etrt_session *s, const char *name, int axis, int64_t 
     struct part p;
     etrt_status st = begin(s, call, name, &i);
     if (st == ETRT_OK) st = etrt_session_readable(s, call, i);
+    if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
+        return etrt_cut_copy(s, call, i, axis, first, count, out_data, bytes, false);
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
     if (st == ETRT_OK) st = check_bytes(call, name, &p, out_data, bytes);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)
@@ -89,6 +94,8 @@ etrt_status etrt_write_part(etrt_session *s, const char *name, int axis, int64_t
     struct part p;
     etrt_status st = begin(s, call, name, &i);
     if (st == ETRT_OK) st = writable(s, call, i);
+    if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
+        return etrt_cut_copy(s, call, i, axis, first, count, (void *)(uintptr_t)data, bytes, true);
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
     if (st == ETRT_OK) st = check_bytes(call, name, &p, data, bytes);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)

@@ -36,6 +36,15 @@ struct unroll {
     int depth, count;
 };
 
+/* What a group of devices has to know of the arguments. */
+static void add_devices(const etrt_session *s, struct etrt_dispatch *d) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    d->pointers = s->pointers;
+    d->npointers = s->npointers;
+    d->devices_at = mf->kernarg_bytes - 4 * (uint32_t)mf->depth - 8 * (1 + (uint32_t)mf->devices);
+    d->inbox = s->inbox;
+}
+
 static etrt_status add(struct unroll *u, int number) {
     etrt_session *s = u->s;
     const struct etrt_manifest *mf = &s->model->manifest;
@@ -63,6 +72,7 @@ static etrt_status add(struct unroll *u, int number) {
         .wait_limit = s->wait_limit,
         .resident = !k->counted,
     };
+    add_devices(s, &s->dispatch[u->count - 1]);
     return st;
 }
 
@@ -101,6 +111,7 @@ etrt_status etrt_sequence_make(etrt_session *s, int *out_count) {
         .wait_limit = s->wait_limit,
         .resident = true,
     };
+    add_devices(s, &s->dispatch[0]);
     if (!mf->nkernels) return ETRT_OK;
     int32_t iteration[ETRT_MAX_DEPTH] = {0};
     struct unroll u = {

@@ -22,8 +22,9 @@ static bool make_arrays(etrt_session *s) {
     s->written = calloc(ntensors, sizeof *s->written);
     s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
     s->dispatch = calloc((size_t)etrt_launch_kernels(mf), sizeof *s->dispatch);
+    s->pointers = etrt_kernarg_pointers(mf, &s->npointers);
     if (!s->dims || !s->dim_set || !s->tensors || !s->own || !s->bound || !s->bound_size ||
-        !s->written || !s->left_out || !s->dispatch)
+        !s->written || !s->left_out || !s->dispatch || !s->pointers)
         return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
@@ -40,7 +41,8 @@ static etrt_status make_memory(etrt_session *s, enum etrt_place place, uint64_t 
     etrt_device *dev = s->model->device;
     etrt_status st = etrt_mem_alloc(dev, place, bytes, what, out);
     if (st != ETRT_OK) return st;
-    if (place == ETRT_ON_DEVICE) return etrt_mem_fill(dev, *out, fill, bytes);
+    if (place == ETRT_ON_DEVICE || place == ETRT_FROM_PEERS)
+        return etrt_mem_fill(dev, *out, fill, bytes);
     memset(*out, fill, bytes);
     return ETRT_OK;
 }
@@ -76,6 +78,8 @@ static etrt_status make_launch_memory(etrt_session *s) {
         st =
             make_memory(s, ETRT_KERNARG, etrt_kernarg_pitch(mf) * (uint64_t)etrt_launch_kernels(mf),
                         "kernel arguments", 0, &p[5]);
+    if (st == ETRT_OK && mf->inbox_bytes)
+        st = make_memory(s, ETRT_FROM_PEERS, mf->inbox_bytes, "inbox", 0, &s->inbox);
     s->workspace = p[0];
     s->events[0] = p[1];
     s->events[1] = p[2];
@@ -127,6 +131,7 @@ void etrt_session_destroy(etrt_session *s) {
     for (int i = 0; s->own && i < s->model->manifest.ntensors; i++)
         etrt_mem_free(dev, s->own[i]);
     etrt_mem_free(dev, s->workspace);
+    etrt_mem_free(dev, s->inbox);
     etrt_mem_free(dev, s->events[0]);
     etrt_mem_free(dev, s->events[1]);
     etrt_mem_free(dev, s->control);
@@ -143,6 +148,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->written);
     free(s->left_out);
     free(s->dispatch);
+    free(s->pointers);
     free(s->capture_dir);
     if (etrt_device_owned(dev)) pthread_mutex_destroy(&s->lock);
     free(s);

@@ -73,6 +73,8 @@ etrt_status etrt_shape(etrt_session *s, const char *name, int64_t out_shape[ETRT
     etrt_status st = etrt_session_tensor(s, name, &i);
     if (st != ETRT_OK) return st;
     st = etrt_session_now(s, &s->model->manifest.tensors[i], out_shape, &bytes);
+    if (st == ETRT_OK)
+        etrt_whole(&s->model->manifest, &s->model->manifest.tensors[i], out_shape, &bytes);
     if (st == ETRT_OK) *out_rank = s->model->manifest.tensors[i].rank;
     return st;
 }
@@ -101,6 +103,16 @@ etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_
     return st;
 }
 
+/* All of a tensor that is cut, to or from DATA. */
+static etrt_status copy_cut(etrt_session *s, const char *call, int i, void *data, size_t bytes,
+                            bool write) {
+    int64_t shape[ETRT_MAX_RANK], own;
+    etrt_status st = etrt_session_now(s, &s->model->manifest.tensors[i], shape, &own);
+    if (st != ETRT_OK) return st;
+    etrt_whole(&s->model->manifest, &s->model->manifest.tensors[i], shape, &own);
+    return etrt_cut_copy(s, call, i, 0, 0, shape[0], data, bytes, write);
+}
+
 /* What etrt_read and etrt_write check alike. */
 static etrt_status find_to_copy(etrt_session *s, const char *call, const char *name,
                                 const void *data, size_t bytes, int *out) {
@@ -108,6 +120,8 @@ static etrt_status find_to_copy(etrt_session *s, const char *call, const char *n
     etrt_status st = etrt_session_settled(s, call, name);
     if (st == ETRT_OK) st = etrt_session_tensor(s, name, out);
     if (st == ETRT_OK) st = etrt_session_now(s, &s->model->manifest.tensors[*out], shape, &need);
+    if (st == ETRT_OK)
+        etrt_whole(&s->model->manifest, &s->model->manifest.tensors[*out], shape, &need);
     if (st == ETRT_OK && bytes != (uint64_t)need)
         st = etrt_fail(ETRT_MISMATCH, "%s: %s has %lld bytes, not %zu", call, name, (long long)need,
                        bytes);
@@ -138,6 +152,8 @@ etrt_status etrt_read(etrt_session *s, const char *name, void *out_data, size_t 
     int i;
     etrt_status st = find_to_copy(s, "etrt_read", name, out_data, bytes, &i);
     if (st == ETRT_OK) st = etrt_session_readable(s, "etrt_read", i);
+    if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
+        return copy_cut(s, "etrt_read", i, out_data, bytes, false);
     return st == ETRT_OK ? etrt_mem_read(s->model->device, out_data, s->tensors[i], bytes) : st;
 }
 
@@ -145,5 +161,7 @@ etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size
     int i;
     etrt_status st = find_to_copy(s, "etrt_write", name, data, bytes, &i);
     if (st == ETRT_OK) st = etrt_session_writable(s, "etrt_write", i);
+    if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
+        return copy_cut(s, "etrt_write", i, (void *)(uintptr_t)data, bytes, true);
     return st == ETRT_OK ? etrt_mem_write(s->model->device, s->tensors[i], data, bytes) : st;
 }

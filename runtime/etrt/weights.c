@@ -66,6 +66,32 @@ struct slices {
     int64_t count, bytes; /* slices, and bytes of each */
 };
 
+/* The part of one of several devices in a slice of a checkpoint: runs of RUN bytes, the first at
+ * AT, each PITCH after the one before it. RUN 0: all of the slice. */
+struct part {
+    uint64_t at, run, pitch;
+};
+
+static struct part part_of(const struct slices *s, int devices, int device) {
+    int cut = s->tensor->cut - 1;
+    uint64_t outer = 1;
+    if (cut < 0) return (struct part){0};
+    for (int d = s->tensor->nloops; d < cut; d++)
+        outer *= (uint64_t)s->shape[d];
+    uint64_t run = outer ? (uint64_t)s->bytes / outer : 0;
+    return (struct part){(uint64_t)device * run, run, (uint64_t)devices * run};
+}
+
+/* BYTES of the part from byte FIRST of it on, one after the other. */
+static void gather(const struct part *p, const char *slice, uint64_t first, uint64_t bytes,
+                   char *out) {
+    for (uint64_t done = 0, n; done < bytes; done += n) {
+        uint64_t row = (first + done) / p->run, in = (first + done) % p->run;
+        n = p->run - in < bytes - done ? p->run - in : bytes - done;
+        memcpy(out + done, slice + p->at + row * p->pitch + in, n);
+    }
+}
+
 static etrt_status describe_slices(const struct etrt_tensor *t, struct slices *out) {
     int64_t total;
     out->tensor = t;
@@ -133,15 +159,18 @@ static void halve(unsigned char *out, const unsigned char *brain, size_t bytes) 
     }
 }
 
-/* Find slice NUMBER in the checkpoint and check what it is. */
-static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
-                              const char *path, const struct etrt_st_tensor **out) {
+/* Find slice NUMBER in the checkpoint, for so many DEVICES, and check what it is. */
+static etrt_status find_slice(const struct slices *s, int64_t number, int devices,
+                              const struct etrt_st *ck, const char *path,
+                              const struct etrt_st_tensor **out) {
     const struct etrt_tensor *t = s->tensor;
     char name[1024], want[256], have[256];
     etrt_status st = etrt_slice_name(t, number, name, sizeof name);
     if (st != ETRT_OK) return st;
-    const int64_t *shape = s->shape + t->nloops;
+    int64_t shape[ETRT_MAX_RANK];
     int rank = t->rank - t->nloops;
+    for (int d = 0; d < rank; d++)
+        shape[d] = s->shape[t->nloops + d] * (t->nloops + d == t->cut - 1 ? devices : 1);
     etrt_st_shape_text(rank, shape, want, sizeof want);
     const struct etrt_st_tensor *found = etrt_st_find(ck, name);
     if (!found)
@@ -159,8 +188,11 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
 
 /* A slice to be copied, and all of them. */
 struct job {
+    etrt_device *device;
     char *to;
-    const char *from;
+    const char *from; /* of what is cut the slice, and FIRST the byte of the part */
+    struct part part;
+    uint64_t first;
     uint64_t bytes;
     bool halves;                      /* bf16 that becomes f16 */
     const struct etrt_tensor *relaid; /* the weight, if it is relaid out; or NULL */
@@ -169,6 +201,9 @@ struct job {
     char *word;
 };
 struct jobs {
+    etrt_device *device; /* of jobs that are added */
+    struct part part;    /* and what of the slice is theirs */
+    const char *slice;
     struct job *at;
     size_t count, room;
     uint64_t total;
@@ -183,6 +218,12 @@ static etrt_status add_job(struct jobs *j, struct job job) {
         if (!more) return etrt_no_memory();
         j->at = more;
         j->room = room;
+    }
+    job.device = j->device;
+    job.part = j->part;
+    if (job.part.run) { /* FROM is where the part would be if it were all of the slice */
+        job.first = (uint64_t)(job.from - j->slice);
+        job.from = j->slice;
     }
     j->at[j->count++] = job;
     j->total += job.bytes;
@@ -204,7 +245,9 @@ static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t
 
 static etrt_status add_as_is(struct jobs *j, const struct slices *s, char *to,
                              const struct etrt_st_tensor *found) {
-    return add_jobs(j, to, (const char *)found->data, found->bytes, is_converted(found, s->tensor));
+    return add_jobs(j, to, (const char *)found->data,
+                    j->part.run ? (uint64_t)s->bytes : found->bytes,
+                    is_converted(found, s->tensor));
 }
 
 /* The parts of a slice of S, which is turned. */
@@ -265,12 +308,28 @@ static etrt_status send_packed(etrt_device *device, const struct job *j, const v
     return st;
 }
 
+static etrt_status copy_job(const struct job *j);
+
 static etrt_status send(etrt_device *device, const struct job *j, const void *from) {
     return j->packed ? send_packed(device, j, from) : etrt_mem_send(device, j->to, from, j->bytes);
 }
 
-static etrt_status copy_job(etrt_device *device, const struct job *j) {
+static etrt_status copy_part(const struct job *j) {
+    struct job all = *j;
+    char *own = malloc(j->bytes + 1);
+    if (!own) return etrt_no_memory();
+    gather(&j->part, j->from, j->first, j->bytes, own);
+    all.from = own;
+    all.part.run = 0;
+    etrt_status st = copy_job(&all);
+    free(own);
+    return st;
+}
+
+static etrt_status copy_job(const struct job *j) {
     struct slices s;
+    etrt_device *device = j->device;
+    if (j->part.run) return copy_part(j);
     if (!j->halves && !j->relaid) return send(device, j, j->from);
     unsigned char *made = calloc(1, j->bytes + 1);
     const unsigned char *from = (const unsigned char *)j->from;
@@ -290,7 +349,7 @@ static bool copy_next(struct copying *c) {
     size_t k = atomic_fetch_add(&c->next, 1);
     if (k >= c->jobs->count || atomic_load(&c->failed)) return false;
     const struct job *j = &c->jobs->at[k];
-    etrt_status st = copy_job(c->device, j);
+    etrt_status st = copy_job(j);
     if (st == ETRT_OK)
         atomic_fetch_add(&c->done, j->bytes);
     else if (!atomic_exchange(&c->failed, true)) {
@@ -338,6 +397,24 @@ static etrt_status copy_all(etrt_model *m, const struct jobs *jobs) {
     return st;
 }
 
+/* Slice NUMBER of weight INDEX, to all devices or its parts to theirs. */
+static etrt_status add_slice(etrt_model *m, int index, const struct slices *s, int64_t number,
+                             const struct etrt_st_tensor *found, struct jobs *jobs) {
+    etrt_status st = ETRT_OK;
+    int parts = s->tensor->cut ? m->manifest.devices : 1;
+    char *lead = (char *)m->weights[index] + number * s->bytes;
+    for (int i = 0; st == ETRT_OK && i < parts; i++) {
+        char *to = parts > 1 ? etrt_member_memory(m->device, i, lead) : lead;
+        jobs->device = parts > 1 ? etrt_member(m->device, i) : m->device;
+        jobs->part = part_of(s, m->manifest.devices, i);
+        jobs->slice = (const char *)found->data;
+        st = (s->tensor->relaid ? add_relaid : add_as_is)(jobs, s, to, found);
+    }
+    jobs->device = m->device;
+    jobs->part.run = 0;
+    return st;
+}
+
 /* Check every slice of weight INDEX, and have it copied. */
 static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, const char *path,
                          struct jobs *jobs) {
@@ -352,9 +429,8 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
         if (!map) return etrt_no_memory();
     }
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
-        st = find_slice(&s, k, ck, path, &found);
-        char *to = (char *)m->weights[index] + k * s.bytes;
-        if (st == ETRT_OK) st = (s.tensor->relaid ? add_relaid : add_as_is)(jobs, &s, to, found);
+        st = find_slice(&s, k, m->manifest.devices, ck, path, &found);
+        if (st == ETRT_OK) st = add_slice(m, index, &s, k, found, jobs);
         if (st == ETRT_OK && d->matrices)
             st = add_packed(jobs, s.tensor, m->weights[index], found->data,
                             k * (d->matrices / s.count), d->matrices / s.count,
@@ -387,7 +463,8 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
-    struct jobs jobs = {.maps = calloc((size_t)mf->ntensors + 1, sizeof *jobs.maps),
+    struct jobs jobs = {.device = m->device,
+                        .maps = calloc((size_t)mf->ntensors + 1, sizeof *jobs.maps),
                         .zero = calloc((size_t)mf->ntensors + 1, sizeof *jobs.zero)};
     if (!jobs.maps || !jobs.zero) st = etrt_no_memory();
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++)
@@ -447,27 +524,28 @@ static etrt_status write_map(etrt_model *m, int i, const void *data) {
 
 static etrt_status write_packed(etrt_model *m, int i, const void *data) {
     const struct etrt_packed *d = &m->manifest.tensors[i].packed;
-    struct jobs jobs = {0};
+    struct jobs jobs = {.device = m->device};
     etrt_status st =
         add_packed(&jobs, &m->manifest.tensors[i], m->weights[i], data, 0, d->matrices, false);
     for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
-        st = copy_job(m->device, &jobs.at[k]);
+        st = copy_job(&jobs.at[k]);
     free(jobs.at);
     return st;
 }
 
-static etrt_status write_relaid(etrt_model *m, int i, const void *data) {
+/* Of a weight that is relaid out or cut. */
+static etrt_status write_slices(etrt_model *m, int i, const void *data) {
     struct slices s;
-    struct jobs jobs = {0};
+    struct jobs jobs = {.device = m->device};
     etrt_status st = describe_slices(&m->manifest.tensors[i], &s);
-    const struct etrt_st_tensor all = {.data = data, .dtype = ""};
+    int64_t bytes = s.bytes * (s.tensor->cut ? m->manifest.devices : 1);
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
-        struct etrt_st_tensor one = all;
-        one.data = (const unsigned char *)data + k * s.bytes;
-        st = add_relaid(&jobs, &s, (char *)m->weights[i] + k * s.bytes, &one);
+        const struct etrt_st_tensor one = {
+            .data = (const unsigned char *)data + k * bytes, .bytes = (uint64_t)bytes, .dtype = ""};
+        st = add_slice(m, i, &s, k, &one, &jobs);
     }
     for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
-        st = copy_job(m->device, &jobs.at[k]);
+        st = copy_job(&jobs.at[k]);
     free(jobs.at);
     if (st == ETRT_OK) st = etrt_mem_settle(m->device);
     return st;
@@ -484,12 +562,13 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     if (t->kind != ETRT_WEIGHT)
         return etrt_fail(ETRT_INVALID, "etrt_model_weight: %s is no weight but %s", name,
                          etrt_kind_name(t->kind));
-    if (bytes != (uint64_t)t->max_bytes)
-        return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
-                         (long long)t->max_bytes);
+    uint64_t need = (uint64_t)t->max_bytes * (uint64_t)(t->cut ? mf->devices : 1);
+    if (bytes != need)
+        return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %llu needed", name, bytes,
+                         (unsigned long long)need);
     st = check_codes(t, name, data, bytes);
-    if (st == ETRT_OK && t->relaid)
-        st = write_relaid(m, i, data);
+    if (st == ETRT_OK && (t->relaid || t->cut))
+        st = write_slices(m, i, data);
     else if (st == ETRT_OK)
         st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     if (st == ETRT_OK) st = write_map(m, i, data);

@@ -69,7 +69,7 @@ void nvptx_barrier(cg *, bool drain);
 void nvptx_die_acquire(cg *);
 val nvptx_clock(cg *);
 void nvptx_nap(cg *, int clocks);
-void nvptx_load_words(cg *, LLVMTypeRef t, val ptr, int n, val *words);
+void nvptx_load_words(cg *, LLVMTypeRef t, val ptr, int n, bool system, val *words);
 void nvptx_mark(cg *, val word);
 void nvptx_multiply8(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
 void nvptx_load_blocks(cg *, val ptr, val word[4]);

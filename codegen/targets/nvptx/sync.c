@@ -41,14 +41,15 @@ void nvptx_nap(cg *g, int clocks) {
 }
 
 /* LLVM has no atomic loads of vectors. To PTX one is as many loads of its elements. */
-void nvptx_load_words(cg *g, LLVMTypeRef t, val ptr, int n, val *words) {
+void nvptx_load_words(cg *g, LLVMTypeRef t, val ptr, int n, bool system, val *words) {
     static const char *const text[2][2] = {
         {"ld.relaxed.gpu.global.v2.b32 {$0, $1}, [$2];",
          "ld.relaxed.gpu.global.v4.b32 {$0, $1, $2, $3}, [$4];"},
         {"ld.relaxed.gpu.global.v2.b64 {$0, $1}, [$2];"},
     };
     bool wide = t == g->i64;
-    const char *code = text[wide][n > 2];
+    const char *code =
+        system && wide ? "ld.relaxed.sys.global.v2.b64 {$0, $1}, [$2];" : text[wide][n > 2];
     const char *constraints = wide    ? "=l,=l,l,~{memory}"
                               : n > 2 ? "=r,=r,=r,=r,l,~{memory}"
                                       : "=r,=r,l,~{memory}";

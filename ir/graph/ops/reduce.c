@@ -88,3 +88,31 @@ static bool interp(const et_interp_args *a) {
 const et_op et_op_reduce = {
     ET_OP_ROW(reduce), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
 };
+
+/* ---- exchange ----
+ * In a graph that several devices run: what each of them computes for the argument is a part of a
+ * sum, which all of them get, added in the order of their numbers. How what an element is made of
+ * gets to all devices is the affair of the argument's tensor (ir/program/tags.h). */
+
+static bool exchange_shape(et_graph *g, const et_node *n, et_shape *out_shape) {
+    *out_shape = *et_arg_shape(g, n, 0);
+    return et_op_wants_float(g, n, 0, "the argument of exchange");
+}
+
+static et_expr exchange_at(et_lower *lo, const et_node *n, const et_expr *index) {
+    return et_arg_at(lo, n, 0, index);
+}
+
+/* One device alone has the sum. */
+static bool exchange_interp(const et_interp_args *a) {
+    if (a->g->devices > 1)
+        return et_interp_error(a, "one of %d devices does not know the sum over all of them",
+                               a->g->devices);
+    memcpy(a->result->p, a->args[0]->p, (size_t)et_tensor_count(a->args[0]) * sizeof(float));
+    return true;
+}
+
+const et_op et_op_exchange = {
+    ET_OP_ROW(exchange), .class = ET_CLASS_VIEW,    .shape = exchange_shape,
+    .at = exchange_at,   .interp = exchange_interp,
+};

@@ -228,6 +228,7 @@ const struct etrt_driver etrt_cuda_driver = {
     .accept = accept,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .share = cuda_share,
     .copy = cuda_copy,
     .send = cuda_send,
     .settle = cuda_settle,

@@ -61,6 +61,7 @@ void cuda_break(struct cuda_device *, int result);
 
 /* Functions of struct etrt_driver: memory.c, launch.c. */
 etrt_status cuda_alloc(etrt_device *, enum etrt_place, uint64_t bytes, void **out);
+etrt_status cuda_share(etrt_device *, void *memory, etrt_device *const *all, int n);
 void cuda_free(etrt_device *, void *);
 etrt_status cuda_copy(etrt_device *, void *to, const void *from, uint64_t bytes,
                       enum etrt_direction);

@@ -41,6 +41,7 @@ enum { /* results */
        CUDA_ERROR_NOT_READY = 600,
        CUDA_ERROR_ILLEGAL_ADDRESS = 700,
        CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+       CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
        CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
        CUDA_ERROR_ASSERT = 710,
        CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
@@ -136,9 +137,11 @@ enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
                        unsigned block_x, unsigned block_y, unsigned block_z,                       \
                        unsigned dynamic_shared, CUstream, void **arguments, void **extra))
 
-/* NULL where the library does not have them. The first two came with CUDA 12.4; the others, of
- * which the last came with 12.0, are for launches of several kernels, which go without. */
+/* NULL where the library does not have them. The first is for several GPUs; the next two came with
+ * CUDA 12.4; the others, of which the last came with 12.0, are for launches of several kernels,
+ * which go without. */
 #define ETRT_CUDA_OPTIONAL(X)                                                                      \
+    X(cuCtxEnablePeerAccess, (CUcontext of, unsigned flags))                                       \
     X(cuCtxGetDevResource, (CUcontext, struct CUdevResource * out, int type))                      \
     X(cuFuncGetParamInfo, (CUfunction, size_t index, size_t * out_offset, size_t * out_bytes))     \
     X(cuStreamBeginCapture_v2, (CUstream, int mode))                                               \

@@ -53,7 +53,8 @@ etrt_status cuda_alloc(etrt_device *base, enum etrt_place place, uint64_t bytes,
     struct cuda_device *dev = cuda_of(base);
     CUdeviceptr p = 0;
     if (bytes > SIZE_MAX) return etrt_fail(ETRT_NO_MEMORY, "more than can be addressed");
-    if (place != ETRT_ON_DEVICE) return alloc_host(dev, place == ETRT_ON_HOST, bytes, out);
+    if (place != ETRT_ON_DEVICE && place != ETRT_FROM_PEERS)
+        return alloc_host(dev, place == ETRT_ON_HOST, bytes, out);
     int result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
         result = dev->cu->cuMemAlloc_v2(&p, bytes);
@@ -61,6 +62,28 @@ etrt_status cuda_alloc(etrt_device *base, enum etrt_place place, uint64_t bytes,
     }
     *out = result == CUDA_SUCCESS ? (void *)(uintptr_t)p : NULL;
     return cuda_status(dev, result, ETRT_NO_MEMORY);
+}
+
+/* Once a context may reach another's memory it reaches all of it. */
+etrt_status cuda_share(etrt_device *base, void *memory, etrt_device *const *all, int n) {
+    struct cuda_device *own = cuda_of(base);
+    (void)memory;
+    for (int i = 0; i < n; i++) {
+        struct cuda_device *dev = cuda_of(all[i]);
+        if (dev == own) continue;
+        if (!own->cu->cuCtxEnablePeerAccess)
+            return etrt_fail(ETRT_UNSUPPORTED, "the CUDA library does not join devices");
+        int result = cuda_enter(dev);
+        if (result == CUDA_SUCCESS) {
+            result = dev->cu->cuCtxEnablePeerAccess(own->context, 0);
+            cuda_leave(dev);
+        }
+        if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) result = CUDA_SUCCESS;
+        etrt_status st = cuda_status(dev, result, ETRT_UNSUPPORTED);
+        if (st != ETRT_OK)
+            return etrt_fail_in(st, "%s cannot reach memory of %s", dev->base.name, base->name);
+    }
+    return ETRT_OK;
 }
 
 static struct host_block *take_block(struct cuda_device *dev, const void *memory) {

@@ -47,9 +47,10 @@ struct etrt_device {
 };
 
 enum etrt_place {
-    ETRT_ON_DEVICE, /* the device's own memory: copies reach it */
-    ETRT_ON_HOST,   /* host memory that the device reads and writes coherently */
-    ETRT_KERNARG,   /* kernel arguments, written by the host */
+    ETRT_ON_DEVICE,  /* the device's own memory: copies reach it */
+    ETRT_ON_HOST,    /* host memory that the device reads and writes coherently */
+    ETRT_KERNARG,    /* kernel arguments, written by the host */
+    ETRT_FROM_PEERS, /* the device's own memory, which kernels of others write while it reads */
 };
 
 enum etrt_direction { ETRT_TO_DEVICE, ETRT_FROM_DEVICE, ETRT_ON_IT };
@@ -70,6 +71,12 @@ struct etrt_dispatch {
     uint32_t group_bytes, private_bytes;
     bool resident;     /* all its workgroups must be, at once: they wait for each other */
     double wait_limit; /* seconds that any wait in it may take */
+    /* Of a launch that several devices run: where addresses are among the arguments, and where
+     * those say which device it is and, after that, where each one's INBOX is. */
+    const uint32_t *pointers;
+    int npointers;
+    uint32_t devices_at;
+    void *inbox;
 };
 
 /* Which of a die's compute units a hardware register named; -1: not known, or there are no engines
@@ -106,6 +113,9 @@ struct etrt_driver {
     etrt_status (*settle)(etrt_device *);
     /* Optional: false where it cannot, and copies do it. */
     bool (*fill)(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
+    /* Optional: kernels of all N devices, of this driver and with this one among them, may use
+     * MEMORY, which was allocated for that, at its address. */
+    etrt_status (*share)(etrt_device *, void *memory, etrt_device *const *all, int n);
     /* Optional, for replays: device memory at exactly this address, false where that cannot be. */
     bool (*map_at)(etrt_device *, uint64_t address, uint64_t bytes);
     void (*unmap_at)(etrt_device *, uint64_t address);

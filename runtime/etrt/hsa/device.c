@@ -72,6 +72,11 @@ static hsa_status_t see_device_pool(hsa_amd_memory_pool_t pool, void *data) {
         dev->hsa->hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, &bytes) ==
             HSA_STATUS_SUCCESS)
         dev->base.lds_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    if (pool_usable(dev, pool, &flags) && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) &&
+        !dev->has_peer_pool) {
+        dev->peer_pool = pool;
+        dev->has_peer_pool = true;
+    }
     if (pool_usable(dev, pool, &flags) &&
         (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && !dev->has_device_pool) {
         dev->device_pool = pool;
@@ -343,6 +348,7 @@ const struct etrt_driver etrt_hsa_driver = {
     .accept = accept,
     .alloc = hsa_alloc,
     .free = hsa_free,
+    .share = hsa_share,
     .copy = hsa_copy,
     .fill = hsa_fill,
     .map_at = hsa_map_at,

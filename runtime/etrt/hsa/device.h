@@ -16,7 +16,8 @@ struct hsa_device {
     int gpus;   /* seen so far */
     bool has_gpu, has_cpu;
     hsa_amd_memory_pool_t device_pool, host_pool, kernarg_pool;
-    bool has_device_pool, has_host_pool, has_kernarg_pool;
+    hsa_amd_memory_pool_t peer_pool; /* the device's own memory, fine-grained */
+    bool has_device_pool, has_host_pool, has_kernarg_pool, has_peer_pool;
     hsa_queue_t *queue;
     pthread_mutex_t lock;  /* of choosing the GPU, and of writing to the queue */
     uint64_t timestamp_hz; /* the clock hsa_signal_wait and timestamps of dispatches count in */
@@ -33,6 +34,7 @@ static inline struct hsa_device *hsa_of(const etrt_device *dev) {
 /* Functions of struct etrt_driver: memory.c, dispatch.c. */
 etrt_status hsa_alloc(etrt_device *, enum etrt_place, uint64_t bytes, void **out);
 void hsa_free(etrt_device *, void *);
+etrt_status hsa_share(etrt_device *, void *memory, etrt_device *const *all, int n);
 etrt_status hsa_copy(etrt_device *, void *to, const void *from, uint64_t bytes,
                      enum etrt_direction);
 bool hsa_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);

@@ -51,6 +51,7 @@ struct etrt_tensor {
     struct etrt_expr shape[ETRT_MAX_RANK];
     int64_t max_bytes;
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
+    int cut;      /* 1 + the dimension of which each device has a part; 0: each has all of it */
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
     /* Of a weight, as is what follows. In memory dimension d is the shape's number order[d]. */
@@ -112,6 +113,9 @@ struct etrt_manifest {
     uint64_t workspace_bytes;
     uint64_t tags_at, tags_bytes; /* of the workspace: to be zeroed every so many launches */
     uint32_t tags_launches;
+    int devices; /* that run the kernel together, or 0: one */
+    uint64_t inbox_bytes;
+    uint32_t inbox_launches; /* the inbox is to be zeroed every so many */
     uint32_t event_words;
     int nsymbols, ntensors, ntemporaries, nevents, ntasks;
     int nmodels; /* 0: the kernel is of one model, `model` */

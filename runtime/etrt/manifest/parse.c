@@ -417,6 +417,37 @@ static etrt_status parse_symbols(struct etrt_parser *p, json_t *root) {
     return st;
 }
 
+static etrt_status parse_devices(struct etrt_manifest *m, json_t *root) {
+    const struct etrt_json_at at = {NULL, "devices", 0};
+    json_t *devices;
+    int64_t count = 0, bytes = 0, launches = 1;
+    if (!m->devices) return ETRT_OK;
+    etrt_status st = etrt_json_object(NULL, root, "devices", &devices);
+    if (st == ETRT_OK) st = etrt_json_int(&at, devices, "count", 2, ETRT_MAX_DEVICES, &count);
+    if (st == ETRT_OK) st = etrt_json_int(&at, devices, "inbox_bytes", 0, ETRT_MAX_BYTES, &bytes);
+    if (st == ETRT_OK) st = etrt_json_int(&at, devices, "launches", 1, (int64_t)1 << 31, &launches);
+    if (st != ETRT_OK) return st;
+    if (launches & (launches - 1)) return etrt_json_fail(&at, "launches is no power of 2");
+    m->devices = (int)count;
+    m->inbox_bytes = (uint64_t)bytes;
+    m->inbox_launches = (uint32_t)launches;
+    return ETRT_OK;
+}
+
+/* "cut" of a tensor, as far as its kind goes. */
+static etrt_status parse_cut(const struct etrt_parser *p, const struct etrt_json_at *at,
+                             json_t *object, struct etrt_tensor *t) {
+    int64_t cut;
+    if (!json_object_get(object, "cut")) return ETRT_OK;
+    etrt_status st = etrt_json_int(at, object, "cut", 0, ETRT_MAX_RANK - 1, &cut);
+    if (st != ETRT_OK) return st;
+    if (!p->m->devices || t->kind == ETRT_INPUT || cut >= t->rank || cut < t->nloops ||
+        etrt_expr_uses_symbols(&t->shape[cut]) || t->zeros.columns || t->packed.matrices)
+        return etrt_json_fail(at, "%s cannot be cut along dimension %lld", t->name, (long long)cut);
+    t->cut = (int)cut + 1;
+    return ETRT_OK;
+}
+
 static etrt_status parse_tensors(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "tensors", 0};
@@ -429,6 +460,7 @@ static etrt_status parse_tensors(struct etrt_parser *p, json_t *root) {
         struct etrt_tensor *t = &m->tensors[i];
         st = element(array, &at, &v);
         if (st == ETRT_OK) st = parse_tensor(p, &at, v, t);
+        if (st == ETRT_OK) st = parse_cut(p, &at, v, t);
         if (st == ETRT_OK && etrt_manifest_tensor(m, t->name) >= 0)
             st = etrt_json_fail(&at, "a second tensor %s", t->name);
         if (st == ETRT_OK && (total += t->max_bytes) > ETRT_MAX_BYTES)
@@ -531,11 +563,12 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
     if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS &&
-        abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER)
+        abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER && abi != ETRT_ABI_DEVICES)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
     m->zeros = abi == ETRT_ABI_ZEROS;
+    m->devices = abi == ETRT_ABI_DEVICES; /* their number follows */
     st = etrt_parse_copy(NULL, root, "etcc", &m->etcc);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "target", &m->target);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "model", &m->model);
@@ -556,7 +589,7 @@ static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
     return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
            (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part) + (m->zeros ? 8 : 0) +
-           (uint32_t)m->depth * 4;
+           (m->devices ? 8 * (1 + (uint32_t)m->devices) : 0) + (uint32_t)m->depth * 4;
 }
 
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out) {
@@ -570,6 +603,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     etrt_status st = bytes > MAX_JSON ? etrt_fail(ETRT_FORMAT, "has %zu bytes", bytes)
                                       : etrt_json_parse(json, bytes, &root);
     if (st == ETRT_OK) st = parse_head(out, root);
+    if (st == ETRT_OK) st = parse_devices(out, root);
     if (st == ETRT_OK) st = parse_models(p, root);
     if (st == ETRT_OK) st = parse_symbols(p, root);
     if (st == ETRT_OK) st = parse_tensors(p, root);

@@ -54,6 +54,9 @@ static void print(FILE *f, const struct etrt_manifest *m, const struct etrt_expr
 void etrt_shape_print(FILE *f, const struct etrt_manifest *m, const struct etrt_tensor *t) {
     for (int d = 0; d < t->rank; d++) {
         if (d) fputs(", ", f);
-        print(f, m, &t->shape[d], t->shape[d].count - 1, 0);
+        if (t->cut == d + 1)
+            fprintf(f, "%" PRId64, t->shape[d].steps[0].value * m->devices);
+        else
+            print(f, m, &t->shape[d], t->shape[d].count - 1, 0);
     }
 }

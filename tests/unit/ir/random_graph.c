@@ -351,4 +351,5 @@ void random_graph(fixture *f, int nodes) {
         if (shape(f, x)->rank > 5) /* keep what is enumerated small */
             return;
     }
+    if (is_float(f, x)) node(f, "exchange", ARGS(x), NO_ATTRS); /* of one device: what it has */
 }

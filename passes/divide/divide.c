@@ -1,0 +1,281 @@
+/* How a graph is divided among devices.
+ *
+ * Products by weights are cut by columns, what is computed of their results is cut as they are, and
+ * where a cut value is summed over in a product, the rows of that weight are: the result is partial
+ * over devices, and exchanged before anything reads it. That is Megatron's plan for a decoder:
+ * queries, keys and values with their heads and caches, gate and up by columns; the projections
+ * behind them by rows; the head by rows of the vocabulary.
+ *
+ * All of it is tried. Where an operator cannot follow, the weights and states that its arguments
+ * are cut with are left whole, and the graph is looked at again from the beginning: each time one
+ * more is whole, so this ends. */
+#include "ir/base/diag.h"
+#include "passes/divide/int.h"
+#include <string.h>
+
+struct divide {
+    et_graph *g;
+    int devices;
+    /* By value: the axis that is cut, or WHOLE; somebody needs all of it; each device has a part of
+     * the sum that it is; and the weights and states it is cut with, a set. */
+    int *axis;
+    bool *needed, *partial;
+    uint64_t **with;
+    int words;
+    bool *whole;             /* by value, of weights and states: is not cut */
+    int (*arg)[ET_MAX_ARGS]; /* by node: the axis along which it reads a weight cut, or WHOLE */
+    bool again;
+};
+
+static et_val *val(const struct divide *v, et_value x) {
+    return et_val_of(v->g, x);
+}
+
+static void add_all(struct divide *v, et_value to, et_value from) {
+    for (int w = 0; w < v->words; w++)
+        v->with[to.id][w] |= v->with[from.id][w];
+}
+
+/* ---- what cannot be cut ---- */
+
+static void leave_whole(struct divide *v, const uint64_t *with) {
+    for (int i = 1; i < v->g->nvals; i++)
+        if (with[i / 64] >> (i % 64) & 1 && !v->whole[i]) v->whole[i] = v->again = true;
+}
+
+/* All that N's arguments and its result are cut with is so in vain. */
+static void give_up(struct divide *v, const et_node *n) {
+    for (int a = 0; a < n->nargs; a++)
+        leave_whole(v, v->with[n->args[a].id]);
+    if (n->result.id) leave_whole(v, v->with[n->result.id]);
+}
+
+/* ---- cutting what is made of weights ---- */
+
+static bool want_all(struct divide *v, int node, int axis, uint64_t *with);
+
+/* Argument A of the node is cut along AXIS, or made so: a weight, or what comes of weights alone.
+ * WITH gets what it is cut with, also where that fails: it is then cut in vain. */
+static bool want(struct divide *v, int node, int a, int axis, uint64_t *with) {
+    et_value x = v->g->nodes[node].args[a];
+    if (v->partial[x.id] || !div_has_parts(v->g, &val(v, x)->shape, axis, v->devices)) return false;
+    if (v->axis[x.id] != WHOLE) {
+        for (int w = 0; w < v->words; w++)
+            with[w] |= v->with[x.id][w];
+        return v->axis[x.id] == axis;
+    }
+    if (val(v, x)->kind == ET_V_WEIGHT) { /* others may read all of it: they get it whole */
+        if (v->whole[x.id] || axis < val(v, x)->nloops) return false;
+        v->arg[node][a] = axis;
+        with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
+        return true;
+    }
+    if (val(v, x)->kind == ET_V_STATE) {
+        if (v->whole[x.id] || v->needed[x.id]) return false;
+        v->axis[x.id] = axis;
+        v->with[x.id][x.id / 64] |= UINT64_C(1) << (x.id % 64);
+        with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
+        return true;
+    }
+    if (val(v, x)->kind != ET_V_NODE || v->needed[x.id] || val(v, x)->is_output) return false;
+    bool ok = want_all(v, val(v, x)->node, axis, v->with[x.id]);
+    if (ok) v->axis[x.id] = axis;
+    for (int w = 0; w < v->words; w++)
+        with[w] |= v->with[x.id][w];
+    return ok;
+}
+
+/* The node's result is cut along AXIS: its arguments are as that takes. */
+static bool want_all(struct divide *v, int node, int axis, uint64_t *with) {
+    const et_node *n = &v->g->nodes[node];
+    int axes[ET_MAX_ARGS];
+    bool any = false;
+    if (!div_axes(v->g, n, axis, v->devices, axes)) return false;
+    for (int a = 0; a < n->nargs; a++) {
+        if (axes[a] == WHOLE && v->axis[n->args[a].id] != WHOLE) return false;
+        if (axes[a] != WHOLE && !want(v, node, a, axes[a], with)) return false;
+        any |= axes[a] != WHOLE;
+    }
+    return any;
+}
+
+/* ---- a node ---- */
+
+static void need(struct divide *v, int node) {
+    const et_node *n = &v->g->nodes[node];
+    for (int a = 0; a < n->nargs; a++)
+        if (v->arg[node][a] == WHOLE && v->axis[n->args[a].id] == WHOLE)
+            v->needed[n->args[a].id] = true;
+}
+
+/* The first argument that is cut; -1: none. */
+static int first_cut(const struct divide *v, const et_node *n) {
+    for (int a = 0; a < n->nargs; a++)
+        if (v->axis[n->args[a].id] != WHOLE) return a;
+    return -1;
+}
+
+/* The axis of N's result that argument A, cut as it is, cuts; WHOLE: none. */
+static int cut_by(const struct divide *v, const et_node *n, int a) {
+    const et_shape *s = &val(v, n->result)->shape;
+    int axes[ET_MAX_ARGS];
+    for (int axis = 0; axis < s->rank; axis++)
+        if (div_has_parts(v->g, s, axis, v->devices) && div_axes(v->g, n, axis, v->devices, axes) &&
+            axes[a] == v->axis[n->args[a].id])
+            return axis;
+    return WHOLE;
+}
+
+/* A product over k of which each device has a part: the weight is cut along k, too. */
+static bool sum_of_parts(struct divide *v, int node) {
+    const et_node *n = &v->g->nodes[node];
+    if (n->op != &et_op_contract) return false;
+    const et_shape *a = et_arg_shape(v->g, n, 0), *b = et_arg_shape(v->g, n, 1);
+    int k = et_attr_int(n, "trans_b", 0) ? b->rank - 1 : b->rank - 2;
+    if (v->axis[n->args[0].id] != a->rank - 1 || val(v, n->result)->shape.dtype != ET_F32 ||
+        !want(v, node, 1, k, v->with[n->result.id]))
+        return false;
+    v->partial[n->result.id] = true;
+    return true;
+}
+
+/* A product of what all have by a weight, by columns. */
+static bool columns(struct divide *v, int node) {
+    const et_node *n = &v->g->nodes[node];
+    int last = val(v, n->result)->shape.rank - 1;
+    if (n->op != &et_op_contract ||
+        !div_has_parts(v->g, &val(v, n->result)->shape, last, v->devices))
+        return false;
+    uint64_t *with = et_alloc(v->g->arena, (size_t)v->words * sizeof *with);
+    if (!want_all(v, node, last, with)) {
+        leave_whole(v, with);
+        return false;
+    }
+    v->axis[n->result.id] = last;
+    memcpy(v->with[n->result.id], with, (size_t)v->words * sizeof *with);
+    return true;
+}
+
+static void update(struct divide *v, int node) {
+    const et_node *n = &v->g->nodes[node];
+    et_value state = n->args[0], value = n->args[1];
+    int axis = v->axis[value.id] == WHOLE ? WHOLE : div_updated_axis(n, v->axis[value.id]);
+    bool ok = axis == WHOLE ? v->axis[value.id] == WHOLE && v->axis[state.id] == WHOLE
+                            : want(v, node, 0, axis, v->with[value.id]);
+    for (int a = 2; a < n->nargs; a++)
+        ok &= v->axis[n->args[a].id] == WHOLE;
+    if (ok && axis != WHOLE) add_all(v, state, value);
+    if (!ok) give_up(v, n);
+    need(v, node);
+}
+
+static void look(struct divide *v, int node) {
+    const et_node *n = &v->g->nodes[node];
+    if (n->op->class == ET_CLASS_UPDATE) {
+        update(v, node);
+        return;
+    }
+    int a = first_cut(v, n);
+    for (int i = 0; a >= 0 && i < n->nargs; i++)
+        add_all(v, n->result, n->args[i]);
+    if (a < 0) {
+        if (columns(v, node)) return;
+        for (int i = 0; i < n->nargs; i++)
+            v->arg[node][i] = WHOLE;
+    } else if (!sum_of_parts(v, node)) {
+        int axis = cut_by(v, n, a);
+        if (axis != WHOLE && want_all(v, node, axis, v->with[n->result.id]))
+            v->axis[n->result.id] = axis;
+        else
+            give_up(v, n);
+    }
+    need(v, node);
+}
+
+/* ---- the graph ---- */
+
+/* What a loop carries is the same on all. */
+static void carry(struct divide *v, et_value x) {
+    if (v->axis[x.id] != WHOLE) leave_whole(v, v->with[x.id]);
+    v->needed[x.id] = true;
+}
+
+static void look_at(struct divide *v, const et_block *b) {
+    for (int i = 0; i < b->n && !v->again; i++) {
+        int at = b->stmt[i].index;
+        if (b->stmt[i].kind == ET_S_NODE) {
+            look(v, at);
+            continue;
+        }
+        const et_loop *l = &v->g->loops[at];
+        for (int c = 0; c < l->ncarry; c++)
+            carry(v, l->carry[c].init);
+        look_at(v, &l->body);
+        for (int c = 0; c < l->ncarry && !v->again; c++)
+            carry(v, l->carry[c].out);
+    }
+}
+
+static void forget(struct divide *v) {
+    v->again = false;
+    for (int i = 0; i < v->g->nvals; i++) {
+        v->axis[i] = WHOLE;
+        v->needed[i] = v->partial[i] = false;
+        memset(v->with[i], 0, (size_t)v->words * sizeof **v->with);
+    }
+    for (int i = 0; i < v->g->nnodes; i++)
+        for (int a = 0; a < ET_MAX_ARGS; a++)
+            v->arg[i][a] = WHOLE;
+}
+
+static void decide(struct divide *v) {
+    et_arena *a = v->g->arena;
+    size_t n = (size_t)v->g->nvals, nodes = (size_t)v->g->nnodes + 1;
+    v->words = (int)(n + 63) / 64;
+    v->axis = et_alloc(a, n * sizeof *v->axis);
+    v->needed = et_alloc(a, n);
+    v->partial = et_alloc(a, n);
+    v->whole = et_alloc(a, n);
+    v->with = et_alloc(a, n * sizeof *v->with);
+    v->arg = et_alloc(a, nodes * sizeof *v->arg);
+    for (size_t i = 0; i < n; i++)
+        v->with[i] = et_alloc(a, (size_t)v->words * sizeof **v->with);
+    do {
+        forget(v);
+        look_at(v, &v->g->body);
+    } while (v->again);
+    /* What was looked at before its reader asked for a part of it has noted the weight as whole. */
+    for (int i = 1; i < v->g->nvals; i++)
+        v->needed[i] &= v->g->vals[i].kind != ET_V_WEIGHT;
+    for (int i = 0; i < v->g->nnodes; i++)
+        need(v, i);
+    for (int l = 0; l < v->g->nloops; l++)
+        for (int c = 0; c < v->g->loops[l].ncarry; c++)
+            v->needed[v->g->loops[l].carry[c].init.id] = true;
+}
+
+bool et_divide(et_graph *g, int devices) {
+    struct divide v = {.g = g, .devices = devices};
+    const char *why = NULL;
+    bool any = false;
+    if (devices <= 1) return true;
+    if (g->nmodels) why = "several models in one kernel are not divided yet";
+    if (g->devices) why = "the program is divided already";
+    if (!why) {
+        decide(&v);
+        for (int i = 1; i < g->nvals; i++)
+            any |= v.partial[i] || v.axis[i] != WHOLE;
+        if (!any)
+            why = et_printf(g->arena,
+                            "no product by weights can be divided by %d: its columns, or the heads "
+                            "they are of, are no multiple of that, or what follows needs all of "
+                            "them",
+                            devices);
+    }
+    if (why) {
+        et_diag(g->diags, ET_ERROR, (et_loc){0}, "--devices=%d: %s", devices, why);
+        return false;
+    }
+    div_apply(g, &(struct div_plan){devices, v.axis, v.partial, v.needed, v.arg});
+    return true;
+}

@@ -1,0 +1,33 @@
+# Kernels of several devices on as many emulated agents, against the graph interpreter on the whole graph, bit for bit the same in all
+# runs and on any number of workgroups. Arguments: folder of tools, this folder, folder of imported models, a folder for files, target.
+set -e
+bin=$1 here=$2 models=$3 out=$4 target=$5
+rm -rf "$out" && mkdir -p "$out"
+check() { # MODEL.etg DEVICES OPTIONS OF check_kernel...
+    model=$1 n=$2 && shift 2
+    "$bin/etcc" "$model" --devices=$n --target=$target -o "$out/k.$n"
+    "$bin/check_kernel" "$model" "$out/k.$n" "$@" --device "emu:$target:cus=8:agents=$n" \
+        --device "emu:$target:cus=6:agents=$n:seed=7" --runs 3 --workgroups 0 --workgroups 4
+}
+for n in 2 4; do
+    check "$here/mlp.etg" $n
+    check "$here/mlp.etg" $n --set N=1
+    check "$here/gqa.etg" $n --set N=5
+    check "$models/llama.etg" $n --set N=3
+done
+check "$models/qwen3_moe.etg" 2 --set N=3
+"$bin/etcc" "$here/mlp.etg" --devices=2 --carried=all --target=$target -o "$out/k.all"
+"$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3
+# What does not fit together is refused; a wait that ends in vain names the device.
+says() {
+    words=$1 && shift
+    if "$@" > "$out/text" 2>&1; then echo "passed: $*" && exit 1; fi
+    grep -q -e "$words" "$out/text" || { echo "no '$words' from $*" && cat "$out/text" && exit 1; }
+}
+says 'compiled for 2 devices' "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device emu:$target:cus=8
+says 'compiled for 2 devices' "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device emu:$target:cus=8:agents=4
+says 'agents are 2 to 16' "$bin/etrun" "$out/k.all" --device emu:$target:agents=1
+says 'names 0 twice' "$bin/etrun" "$out/k.all" --device cuda:0,0
+"$bin/etcc" "$here/mlp.etg" --devices=2 --break-event=h_2 --target=$target -o "$out/k.broken"
+says 'device [01] of 2: launch 0: workgroup' "$bin/check_kernel" "$here/mlp.etg" "$out/k.broken" --device emu:$target:cus=4:agents=2
+echo ok
