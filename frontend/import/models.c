@@ -1,6 +1,7 @@
 /* models.c - the templates of models/, part of this file when it is built. */
 #include "frontend/import/import.h"
 #include <string.h>
+#include <strings.h>
 
 #define X(id, path)                                                                                \
     extern const char model_##id[];                                                                \
@@ -47,7 +48,7 @@ const char *imp_model_serves(et_arena *arena, const char *text, const char *arch
     size_t bytes[2];
     while (next_row(&text, word, bytes))
         if (strlen(architecture) == bytes[is_type] &&
-            !strncmp(architecture, word[is_type], bytes[is_type]))
+            !strncasecmp(architecture, word[is_type], bytes[is_type]))
             return et_strndup(arena, word[0], bytes[0]);
     return NULL;
 }

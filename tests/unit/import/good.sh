@@ -309,3 +309,7 @@ for prefix in language_model.model model.language_model; do
 done
 sed -i 's/"model_type": "llama"/"model_type": "none"/' nested/config.json
 refuses nested 'architecture "SeesForConditionalGeneration, of none" is not supported'
+
+# Names of architectures are read whatever their case: the hub spells PhiMoEForCausalLM what transformers spells Phimoe.
+checkpoint cased '"architectures": ["LLaMAForCausalLM"]'
+accepts cased 'LlamaForCausalLM'
