@@ -32,23 +32,23 @@ void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
 /* Positions attended to, where only the launch knows. */
 enum { ET_GUESSED_CONTEXT = 256 };
 
-/* What one tile asks of the CU it runs on. */
+/* The work of one tile. */
 typedef struct {
     double cache_bytes; /* from or to the nearest cache */
     double matrix_flops, vector_flops;
-    double after_flops; /* of the latter, those that begin when a ring's products are done */
+    double after_flops; /* of the latter, those behind a pipeline's products */
     double local_bytes; /* of operands, from local memory to the matrix unit */
     double ring;  /* round trips of memory that chunks of a pipeline, or blocks of positions, take,
                      one after another */
-    double turns; /* rows that are fetched only when those before them have been multiplied */
+    double turns; /* rows loaded only after those before them are multiplied */
 } et_tile_cost;
 
 /* Operations and bytes of one element of each expression of a step, and how it is done: the same
  * for every tile. */
 typedef struct {
     double ops, bytes;
-    int code_bits; /* of a right operand that is codes times a scale (ir/program/scaled.h); or 0 */
-    int bare_bits; /* of one that any code may be; or 0 */
+    int code_bits; /* of a right operand of quantised values (ir/program/scaled.h); or 0 */
+    int bare_bits; /* of an unscaled one; or 0 */
     bool plain;    /* as is said there */
 } et_element_cost;
 typedef struct {
@@ -79,7 +79,7 @@ enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cann
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
-/* At each sample (et_sample_symbols), for what one by one would look at every step anew. */
+/* The same at each sample (et_sample_symbols), with one walk over the steps. */
 void et_grid_costs(et_program *, const et_grid *, const et_machine *,
                    int64_t syms[ET_SAMPLES][ET_MAX_SYMS], et_grid_cost out[ET_SAMPLES]);
 /* At one, with the time on all CUs that the profile has, if it has one. */

@@ -4,12 +4,11 @@
 
 #include "passes/cost/cost.h"
 
-/* Had the products of MODEL, of which some have a multistage pipeline, better have one
- * of rows alone, with weights in slots of the weight stream? The program is tiled, and weights may
- * come so (et_may_have_slots). */
+/* Is MODEL, some of whose products have a multistage pipeline, faster with pipelines of rows alone
+ * and weights in the weight stream? P is tiled, and weights may stream (et_may_have_slots). */
 bool et_stream_many_suits(const et_program *, const et_machine *, int model);
 
-/* They have from here on. */
+/* Converts the products of a function to that. */
 void et_stream_many_convert(const et_program *, et_func *, const et_machine *);
 
 #endif

@@ -1,12 +1,12 @@
-/* contract.h - what the files that turn groups with matrix products into tiles share. */
+/* contract.h - shared by the files that tile groups with matrix products. */
 #ifndef ET_TILE_CONTRACT_H
 #define ET_TILE_CONTRACT_H
 
 #include "passes/tile/tiler.h"
 
 enum {
-    ET_RING_ROWS = 256, /* of a tile with a ring, at most */
-    ET_TILE_FEW = 16,   /* so few need no ring */
+    ET_RING_ROWS = 256, /* of a tile with a multistage pipeline, at most */
+    ET_TILE_FEW = 16,   /* so few need no pipeline */
     ET_TILE_LEAVES = 64,
     ET_TILE_CUTS = 24,
 };
@@ -18,7 +18,7 @@ typedef struct {
     et_expr m, n;
 } et_leaf;
 
-/* A group with products on its way. */
+/* A group with products while it is tiled. */
 typedef struct {
     et_tiler t;
     et_leaf leaf[ET_TILE_LEAVES];
@@ -28,18 +28,18 @@ typedef struct {
     bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
-    int grain;                /* of which a tile has a multiple of so many */
-    bool narrow;              /* columns of all products are the waves' together */
+    int grain;                /* which a tile has a multiple of */
+    bool narrow;              /* waves divide the columns of all products together */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
-    double tiles;             /* at most, of what was costed last */
-    bool many;                /* rows, always, of which waves multiply tiles together */
-    bool pooled;              /* which depends on other groups' tiles */
-    bool rounds;              /* of few rows, whose weights take the time: round by round */
+    double tiles;             /* at most, of the function priced last */
+    bool many;                /* always many rows, for warpgroup MMA */
+    bool pooled;              /* the price depends on tiles of other groups, too */
+    bool rounds;              /* few rows, bound by weights: priced by rounds */
     bool plain;               /* every right operand is read straight from memory */
-    int computed; /* else, loads of one that is computed in registers; 0: not all can be */
+    int computed; /* else: loads of one that is computed in registers; 0: not all can be computed */
     bool direct;  /* no right operand needs a buffer in local memory */
-    bool unfit;   /* they do not fit there, and there is no step */
+    bool unfit;   /* buffers do not fit, and there is no step */
     bool ring;    /* operands go through a multistage pipeline */
 } et_contract_tiler;
 
@@ -56,8 +56,8 @@ static inline int et_round16(int n) {
 /* A way to cut the group's axes into tiles. */
 typedef struct {
     int tile[ET_MAX_RANK], span;
-    int axis, pieces; /* of which tiles have so many pieces; 1: they are in one */
-    bool odd;         /* tried with a ring alone, and where costs are looked at */
+    int axis, pieces; /* tiles have so many pieces of that axis; 1: they are contiguous */
+    bool odd;         /* tried with a pipeline only, and by cost only */
 } et_tile_cut;
 
 typedef struct {
@@ -68,8 +68,8 @@ typedef struct {
 int64_t et_cut_upper(const et_contract_tiler *, et_expr); /* its largest value */
 et_expr et_cut_product_columns(const et_contract_tiler *, int p);
 int et_cut_rows(const et_contract_tiler *); /* as many as a tile may have */
-/* Do more and narrower tiles pay by more than what each of them does again, rows and events? Across
- * dies they were only predicted to with few rows: there an event writes back a die's L2. */
+/* Do more and narrower tiles gain more than rows that each loads again and more events cost? Across
+ * dies predicted so with few rows only: there an event writes back a die's L2. */
 bool et_cut_may_be_many(const et_contract_tiler *);
 /* Tiles of columns that keep each product's references together: part of the last axis, all of it,
  * all of it and part of the axis before, and so on. */
@@ -78,9 +78,9 @@ void et_cuts_of_columns(const et_contract_tiler *, et_tile_cuts *);
  * for, tiles that are a little narrower than such may: with a multistage pipeline,
  * where the machine does not copy these, and of few rows, where weights stream. */
 void et_cuts_odd(const et_contract_tiler *, et_tile_cuts *);
-/* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
+/* By rule: the widest cut that is not wider than wanted, else the narrowest. */
 const et_tile_cut *et_cut_plain(const et_contract_tiler *, const et_tile_cuts *);
-/* PLAIN with the sizes the group asks for; false where it asks for none, or none that do. */
+/* PLAIN with the sizes of the group's hint; false without a hint, or where it is not possible. */
 bool et_cut_hinted(const et_contract_tiler *, const et_tile_cut *plain, et_tile_cuts *out);
 /* Set the tiler to the cut. */
 void et_cut_apply(et_contract_tiler *, const et_tile_cut *);

@@ -1,5 +1,4 @@
-/* split_k.h - products cut along what they sum over: split-K. Whether to is decided in sums.c and
- * passes/slice. */
+/* split_k.h - split-K: products cut along k. sums.c and passes/slice decide which. */
 #ifndef ET_SPLIT_K_H
 #define ET_SPLIT_K_H
 
@@ -9,17 +8,16 @@
 bool et_split_off_product(et_exprs *, et_expr e, et_expr *product, et_expr *rest);
 /* One more axis of the group, in front of the others, over PARTS; returns its variable. */
 et_expr et_add_part_axis(et_program *, et_group *, int parts);
-/* The group stores at PART of what it stored to before. */
+/* The group stores to part PART of its tensor. */
 void et_store_in_part(et_group *, et_expr part);
-/* E in part 0, nothing to be added in the others. */
+/* E in part 0, zero in the others. */
 et_expr et_in_first(et_exprs *, et_expr part, et_expr e);
 /* The group, whose value can be taken apart and has one product of a fixed k that is a multiple of
  * PARTS, computes PART of it. */
 void et_cut_product(et_program *, et_group *, int parts, et_expr part);
-/* The element at AT, of RANK, of what a tensor holds in PARTS, which are added up in their order.
- */
+/* The element at AT, of RANK, of a tensor in PARTS: their sum, in their order. */
 et_expr et_add_parts_up(et_exprs *, int tensor, et_type, int rank, const et_expr *at, int parts);
-/* The tensor holds PARTS of what it held. */
+/* The tensor gets a dimension of PARTS partial sums. */
 void et_split_tensor(et_exprs *, et_tensor *, int parts);
 
 #endif

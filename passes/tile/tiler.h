@@ -1,11 +1,11 @@
-/* tiler.h - what the files that turn groups into device functions share. */
+/* tiler.h - shared by the files that turn groups into device functions. */
 #ifndef ET_TILER_H
 #define ET_TILER_H
 
 #include "passes/cost/cost.h"
 #include "passes/tile/tile.h"
 
-/* One group on its way to a device function. An axis is covered by a tile coordinate (unless one
+/* A group while it becomes a device function. An axis is covered by a tile coordinate (unless one
  * tile spans it) and a variable inside the tile (unless tiles are one element wide). */
 typedef struct {
     et_program *p;
@@ -25,11 +25,11 @@ typedef struct {
     et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
 } et_tiler;
 
-/* COMMON holds what is common to the groups of a program: p, opt, trial, forced, by_cost. */
+/* COMMON has the members that all groups of a program share: p, opt, trial, forced, by_cost. */
 et_tiler et_tiler_begin(const et_tiler *common, const et_group *);
 /* The extent of axis D of the group. */
 et_expr et_tiler_extent(const et_tiler *, int d);
-/* Tiling failed for want of a tensor for VALUE (named WHAT): ask for it, or report. False. */
+/* Tiling fails without a tensor for VALUE (named WHAT): force it, or report. Returns false. */
 bool et_tiler_force(const et_tiler *, et_value value, const char *what);
 /* Add the tile coordinate NAME over EXTENT; the expression is 0 when there is just one tile. */
 et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
