@@ -32,7 +32,10 @@ et_product_use et_product_use_of(const et_program *p, const et_func *f, const et
     et_product_use u = {.rows = w.rows, .chunk = w.chunk, .decode = w.decode};
     bool pipeline = w.rows == ET_ROWS_PIPELINE;
     if (pipeline) u.in_flight = m->local_copies ? w.rows_depth - 1 : w.depth;
-    if (pipeline) u.warpgroup = et_step_warpgroup(s, m->group_waves);
+    if (pipeline && m->group_waves && m->plans)
+        u.warpgroup = et_product_warpgroup(m->plans, p, f, s);
+    else if (pipeline)
+        u.warpgroup = et_step_warpgroup(s, m->group_waves);
     u.by_chunk = m->stream_kb && s->stage_b >= 0 && !pipeline && w.weights != ET_WEIGHTS_STREAM;
     return u;
 }

@@ -36,6 +36,16 @@ bool et_product_expect(const et_product_options *o, const et_program *p, const e
     return is;
 }
 
+et_warpgroup_rows et_product_warpgroup(const et_product_options *o, const et_program *p,
+                                       const et_func *f, const et_step *s) {
+    et_arena *arena = et_arena_create();
+    et_product_cx cx = context(o, p, f, arena);
+    et_mainloop c;
+    bool is = et_mainloop_begin(&cx, s, (et_mainloop_kind){.streamed = false}, &c);
+    et_arena_destroy(arena);
+    return is ? c.warpgroup : ET_WARPGROUP_NONE;
+}
+
 bool et_attend_expect(const et_product_options *o, const et_program *p, const et_func *f,
                       const et_step *s, et_attend_plan *out) {
     et_arena *arena = et_arena_create();

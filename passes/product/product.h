@@ -46,6 +46,9 @@ int et_stream_stage(int bytes, int64_t beside, bool packed);
  * where they could, which only the pass `stream` decides. False where it would get none. */
 bool et_product_expect(const et_product_options *, const et_program *, const et_func *f,
                        const et_step *s, et_product_plan *out);
+/* Whose rows are the waves', in a product of S by warpgroup MMA. */
+et_warpgroup_rows et_product_warpgroup(const et_product_options *, const et_program *,
+                                       const et_func *f, const et_step *s);
 bool et_attend_expect(const et_product_options *, const et_program *, const et_func *f,
                       const et_step *s, et_attend_plan *out);
 
