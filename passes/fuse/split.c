@@ -21,7 +21,7 @@ enum {
     FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
     MOST_COLUMNS = 256,    /* and of more */
     MOST_SUMS = 128 * 256, /* of a tile */
-    CHUNK = 256,           /* of k, that is loaded while the one before is multiplied */
+    STAGED_ROWS = 64,      /* of a tile without a pipeline, at most */
     TASK_LOADS = 3,        /* round trips of a task: its event, what it reads, its own */
 };
 
@@ -35,16 +35,24 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 struct size {
     double rows, columns, k, bytes; /* bytes: of an element of the right operand */
     double cus;                     /* that are its */
-    bool by_chunk;                  /* right operands are computed, a chunk of k at a time */
+    bool by_chunk;                  /* both operands are staged, a chunk of k at a time */
 };
+
+/* Chunks of K in a tile of f32: one is loaded while the one before is multiplied. */
+static double chunks_of(double high, double wide, double k, const et_machine *m) {
+    int rows = (int)fmin(ceil(high / 16) * 16, STAGED_ROWS) + (int)wide;
+    int along_n = (int)fmin(wide / 16, m->waves);
+    return k / et_tile_staged_k(m, 4, rows, m->waves / along_n, 0);
+}
 
 /* Tiles of HIGH rows and WIDE columns: what a CU reads, and what it leaves of parts. */
 static double rounds_us(const struct size *s, int parts, double high, double wide,
                         const et_machine *m) {
     double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
     double bytes = k * (wide * s->bytes + high * 2) + (parts > 1 ? high * wide * 4 : 0);
-    double us = fmax(bytes / (m->cache_gbs_cu * 1e3), s->by_chunk ? k / CHUNK * m->latency_us : 0) +
-                TASK_LOADS * m->latency_us;
+    double staged = s->by_chunk ? chunks_of(high, wide, k, m) : 0;
+    double us =
+        fmax(bytes / (m->cache_gbs_cu * 1e3), staged * m->latency_us) + TASK_LOADS * m->latency_us;
     return ceil(tiles / s->cus) * us;
 }
 
@@ -83,7 +91,7 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
     s.bytes = b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR
                   ? et_dtype_width(lo->p->tensors[b->i].shape.dtype)
                   : 2;
-    /* Where weights stream (passes/cost/tile.c has the same). */
+    /* Where weights stream (et_product_use.by_chunk is the same of a tile). */
     s.by_chunk = m->stream_kb && p->operand == ET_F32 && s.bytes < 4;
     et_sample_symbols(x, syms);
     bool odd = k % LEAST_K;

@@ -9,14 +9,12 @@
 #include <string.h>
 
 enum {
-    MAX_TM = 64,            /* rows of a tile without a ring */
-    FEW_ALONE = 32,         /* so few need no ring, where each wave multiplies for itself */
-    RULE_ROWS = 128,        /* of a tile with one, where costs are not looked at */
-    ACC_BYTES = 32 << 10,   /* local memory for sums */
-    ACC_STREAM = 36 << 10,  /* where weights come ahead */
-    STAGE_BYTES = 36 << 10, /* and for staged operands */
-    LDS_SPARE = 4 << 10,    /* left for reductions */
-    LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be in flight */
+    MAX_TM = 64,           /* rows of a tile without a ring */
+    FEW_ALONE = 32,        /* so few need no ring, where each wave multiplies for itself */
+    RULE_ROWS = 128,       /* of a tile with one, where costs are not looked at */
+    ACC_BYTES = 32 << 10,  /* local memory for sums */
+    ACC_STREAM = 36 << 10, /* where weights come ahead */
+    LARGE_LDS = 1 << 17,   /* where another chunk of staged rows may be in flight */
 };
 
 /* ---- finding the products ---- */
@@ -84,10 +82,6 @@ static et_expr operand_of(et_contract_tiler *c, int p, bool left, et_expr at, et
 
 /* ---- local memory ---- */
 
-static int round_down(int n, int to) {
-    return n / to * to;
-}
-
 /* Rows of the buffer for a: those of all chunks where they are so few that fewer than sixteen hold
  * them, and some for what lies between them should codegen cut k into more chunks. */
 static int staged_rows(const et_contract_tiler *c, const et_step *s, int kc) {
@@ -127,12 +121,9 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
-    int unit = c->t.opt->machine->k_bytes / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn),
-        pad = 16 / bytes;
-    int left = c->t.opt->machine->lds_bytes - f->lds_bytes - LDS_SPARE;
-    left = left < STAGE_BYTES ? left : STAGE_BYTES;
-    int most = round_down(left / (rows * bytes) - 2 * pad, unit);
-    most = most > unit ? most : unit;
+    int unit = c->t.opt->machine->k_bytes / bytes * s->wk, pad = 16 / bytes;
+    int most = et_tile_staged_k(c->t.opt->machine, bytes, s->tm + (c->direct ? 0 : s->tn), s->wk,
+                                f->lds_bytes);
     int64_t k = et_cut_upper(c, s->kextent), chunks = (k + most - 1) / most;
     int kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     if (own) kc = unit;
