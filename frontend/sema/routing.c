@@ -2,7 +2,7 @@
 #include "frontend/sema/sema.h"
 #include <string.h>
 
-enum { MIN_PAD = 16, MAX_PAD = 128, MIN_BLOCK = 64, MAX_BLOCK = 1024, MAX_GROUPS = 1 << 16 };
+enum { MIN_PAD = 16, MAX_PAD = 160, MIN_BLOCK = 64, MAX_BLOCK = 1024, MAX_GROUPS = 1 << 16 };
 enum {
     FEW_ROWS = 2048
 }; /* counting them anew for each block takes no longer than one more event */
@@ -144,14 +144,15 @@ static int64_t most_of_group(et_sema *s, et_value index, int64_t rows) {
 }
 
 /* As many rows as most groups have where ROWS are dealt evenly by chance, so that they have one
- * block and their weights one reader; but no more than MAX_PAD, nor than MOST, which a group may
- * have. */
+ * block and their weights one reader, or the parts of that of no more than MAX_PAD; and no more
+ * than MOST, which a group may have. */
 static int64_t usual_pad(int64_t rows, int64_t groups, int64_t most) {
     int64_t mean = (rows + groups - 1) / groups, spread = 1;
-    while (spread * spread < 4 * mean && spread < MAX_PAD)
+    while (spread * spread < 4 * mean)
         spread++;
-    int64_t enough = mean + spread < most ? mean + spread : most, pad = MIN_PAD;
-    while (pad < MAX_PAD && pad < enough)
+    int64_t enough = mean + spread < most ? mean + spread : most;
+    int64_t parts = (enough + MAX_PAD - 1) / MAX_PAD, pad = MIN_PAD;
+    while (pad * parts < enough)
         pad += MIN_PAD;
     while (pad > 1 && pad / 2 >= most)
         pad /= 2;

@@ -63,7 +63,7 @@ void et_mainloop_lane_k(et_mainloop *c, int lane_k) {
 
 /* Chunks are multiplied while the next is brought, and one more is in flight. */
 static et_warpgroup_rows group_of(const et_product_cx *g, const et_mainloop *c) {
-    enum { MOST_SUMS = 16 }; /* which leave half of the registers */
+    enum { MOST_SUMS = 20 }; /* beside which there is little else */
     const et_warpgroup_shape *of = g->t->warpgroup;
     const et_step *s = c->s;
     et_warpgroup_rows rows =
@@ -108,6 +108,7 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
     c->bands = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;
     c->next_m = c->bands > 1 ? 16 * s->wm : 16; /* a band's rows are next to each other */
     c->warpgroup = group_of(g, c);
+    c->next_n = c->warpgroup == ET_WARPGROUP_N && c->nsub > 1 ? 16 * g->t->warpgroup->waves : 16;
     c->sums = !c->warpgroup                    ? c->fr->layout
               : c->warpgroup == ET_WARPGROUP_M ? g->t->warpgroup->rows_m
                                                : g->t->warpgroup->rows_n;

@@ -110,7 +110,7 @@ typedef struct et_mainloop {
     int products;         /* that a wave has sums of: all, or one */
     bool side_by_side;    /* one, which is all of them (et_step_side_by_side) */
     int nsub, msub;       /* 16-row pieces of this wave's n, of m */
-    int next_m;           /* rows from one of the latter to the next */
+    int next_m, next_n;   /* rows from one of the latter, and of the former, to the next */
     int bands;            /* sub-tiles of the epilogue, one after the other */
     int kc, units;        /* k per chunk, and units in a wave's part of it */
     int stage_k;          /* k of a stage, of several chunks, where only b comes in them; or 0 */

@@ -115,9 +115,15 @@ et_warpgroup_rows et_step_warpgroup(const et_step *s, int waves) {
     if (!waves || et_dtype_bytes(s->operand) != 2) return ET_WARPGROUP_NONE;
     if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_WARPGROUP_M;
     bool apart = et_step_products(s) < s->nacc;
-    int columns = apart ? s->nacc * s->tn : s->tn;
-    if (s->wn % waves || columns != 16 * s->wn || s->tn % (16 * waves)) return ET_WARPGROUP_NONE;
+    int columns = apart ? s->nacc * s->tn : s->tn, pieces = et_step_pieces(s, waves);
+    if (s->wn % waves || columns != 16 * pieces * s->wn || s->tn % (16 * pieces * waves))
+        return ET_WARPGROUP_NONE;
     return ET_WARPGROUP_N;
+}
+
+int et_step_pieces(const et_step *s, int waves) {
+    bool twice = s->nacc == 1 && s->tn == 32 * s->wn && s->tm > 16 * waves;
+    return twice ? 2 : 1;
 }
 
 bool et_warpgroup_divides(int kc, int wk, int k) {

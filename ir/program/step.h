@@ -70,6 +70,8 @@ int et_func_bands(const et_exprs *, const et_func *, int *out_after, int *out_va
  * MMA needs? */
 typedef enum { ET_WARPGROUP_NONE, ET_WARPGROUP_M, ET_WARPGROUP_N } et_warpgroup_rows;
 et_warpgroup_rows et_step_warpgroup(const et_step *, int waves);
+/* Of n: how many times 16 it may be, which are multiplied one after the other. */
+int et_step_pieces(const et_step *, int waves);
 /* Have the WK waves along k whole parts of a chunk of KC, of two steps of K each: all of some
  * parts, or, of a single part, a step each? */
 bool et_warpgroup_divides(int kc, int wk, int k);

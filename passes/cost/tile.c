@@ -214,6 +214,7 @@ double et_pipeline_rows(const et_step *s, et_warpgroup_rows rows, int group_wave
     double m = s->tm / s->wm, n = (double)s->nacc * s->tn / s->wn, waves = s->wm * s->wn;
     if (rows == ET_WARPGROUP_NONE) return waves * (m + n);
     int own = et_step_products(s);
+    if (rows == ET_WARPGROUP_N) own *= et_step_pieces(s, group_waves);
     double together =
         rows == ET_WARPGROUP_M ? m * group_waves * own + n : m * own + n * group_waves;
     return waves / group_waves * together;

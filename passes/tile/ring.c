@@ -14,10 +14,16 @@ enum {
     AHEAD_BYTES = 64 << 10, /* in flight: more does not come sooner */
     GROUP_AHEAD_BYTES = 96 << 10,
     GROUP_STAGES = 4,
-    SUM_REGISTERS = 128, /* of a lane, half of what it has */
+    SUM_REGISTERS = 128,       /* of a lane, half of what it has; */
+    GROUP_SUM_REGISTERS = 160, /* with warpgroup MMA nothing else of a product is there */
     LARGE_LDS = 64 << 10,
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
+
+/* Sums of a lane. */
+static int sums_of(const et_step *s, const et_machine *m) {
+    return s->tm / s->wm * (s->nacc * s->tn / s->wn) / m->wave_size;
+}
 
 /* Registers for sums, for two units' fragments and for what is in flight, of which three quarters
  * of a lane's may be taken: it has 512 in waves of 64, and 256 in such of 32. */
@@ -36,10 +42,9 @@ static bool fits(const et_step *s, const et_machine *m, int groups) {
     if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) ||
         (s->tn % (16 * s->wn) && !apart))
         return false;
-    int sums = s->tm / s->wm * (s->nacc * s->tn / s->wn);
-    sums /= m->wave_size;
-    return sums <= SUM_REGISTERS && (m->local_copies || holds(s, m, sums)) &&
-           (!groups || et_step_warpgroup(s, groups));
+    int sums = sums_of(s, m);
+    return sums <= (groups ? GROUP_SUM_REGISTERS : SUM_REGISTERS) &&
+           (m->local_copies || holds(s, m, sums)) && (!groups || et_step_warpgroup(s, groups));
 }
 
 /* Waves over m and n such that the fewest rows are read for the sums. Only where too few are left
@@ -65,10 +70,10 @@ static bool divide(et_step *s, const et_machine *m) {
 /* Local memory that is copied to is cut from what also holds loads that are in flight, of which the
  * other tasks of the kernel need theirs: half as much with warpgroup MMA, whose waves have four
  * chunks of whole lines of their largest tiles then. */
-static int room(const et_machine *m) {
+static int room(const et_machine *m, bool large) {
     int all = m->lds_bytes - LDS_SPARE;
     if (!m->local_copies) return all;
-    int loads = (int)m->load_kb * 1024 / (m->group_waves ? 2 : 1);
+    int loads = (int)m->load_kb * 1024 / (large ? 4 : m->group_waves ? 2 : 1);
     int shared = m->lds_bytes - loads - ET_LDS_OWN;
     int least = shared > LARGE_LDS ? shared : LARGE_LDS;
     return all < least ? all : least;
@@ -111,10 +116,10 @@ static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int 
 bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn;
     int part = (s->tm + columns) * ROW_BYTES;
-    int at = f->lds_bytes, left = room(m);
+    int at = f->lds_bytes;
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
-    left -= at;
     if (!divide(s, m)) return false;
+    int left = room(m, sums_of(s, m) > SUM_REGISTERS) - at;
     /* Rows begin in other banks than those next to them: where lanes store two sums of a row at a
      * time, four rows that are stored at once fill all, and where one, four that are two apart. */
     int pad = m->group_waves && et_step_warpgroup(s, m->group_waves) == ET_WARPGROUP_M ? 8 : 4;

@@ -31,6 +31,7 @@ val cg_contract_dealt(cg *g, const et_deal *d) {
 }
 
 int cg_contract_sum(const et_contract *c, int i, int ms, int ns) {
+    if (c->p.warpgroup == ET_WARPGROUP_N) return (i * c->p.nsub + ns) * c->p.msub + ms;
     return (i * c->p.msub + ms) * c->p.nsub + ns;
 }
 
@@ -56,6 +57,11 @@ void cg_contract_place(cg *g, et_contract *c) {
     c->at.ks = digit(g, &rest, s->wk);
     c->at.m0 = cg_muli(g, c->at.m0, c->p.bands > 1 ? 16 : (int64_t)c->p.msub * 16);
     c->at.n0 = cg_muli(g, ng, (int64_t)c->p.nsub * 16);
+    if (c->p.next_n > 16) { /* pieces of a group's waves are beside each other */
+        val first = LLVMBuildURem(g->b, ng, cg_i32(g, g->t->warpgroup->waves), "");
+        c->at.n0 = cg_muli(g, LLVMBuildSub(g->b, ng, first, ""), (int64_t)c->p.nsub * 16);
+        c->at.n0 = cg_add(g, c->at.n0, cg_muli(g, first, 16));
+    }
     if (c->p.products < s->nacc && !c->p.side_by_side) {
         val columns = cg_i32(g, s->tn);
         c->at.product = LLVMBuildUDiv(g->b, c->at.n0, columns, "");

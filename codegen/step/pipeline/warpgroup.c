@@ -36,17 +36,18 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_operand *s, val 
 static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *sum) {
     const et_contract *c = r->c;
     const et_warpgroup_family *of = g->family->warpgroup;
-    int columns = 16 * (c->p.warpgroup == ET_WARPGROUP_M ? c->p.nsub : c->p.msub);
+    bool rows_m = c->p.warpgroup == ET_WARPGROUP_M;
+    int columns = 16 * (rows_m ? c->p.nsub : c->p.msub), pieces = rows_m ? 1 : c->p.nsub;
     val all = cg_i32(g, -16 * g->t->warpgroup->waves);
     val m = c->p.warpgroup == ET_WARPGROUP_M ? LLVMBuildAnd(g->b, c->at.m0, all, "") : c->at.m0;
     val n = c->p.warpgroup == ET_WARPGROUP_N ? LLVMBuildAnd(g->b, c->at.n0, all, "") : c->at.n0;
     int steps = r->wide / c->p.size / g->t->warpgroup->k;
     of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->p.s->wk; j++)
-        for (int i = 0; i < c->p.products; i++) {
+        for (int i = 0; i < c->p.products * pieces; i++) {
             val a = group_rows(g, r, &r->side[0], rows, m, j, steps);
-            val b = group_rows(g, r, &r->side[1 + i], cols, n, j, steps);
-            bool rows_m = c->p.warpgroup == ET_WARPGROUP_M;
+            val from = cg_addi(g, n, (int64_t)i % pieces * c->p.next_n);
+            val b = group_rows(g, r, &r->side[1 + i / pieces], cols, from, j, steps);
             of->multiply(g, c->p.s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
                          sum + (ptrdiff_t)i * columns / 2);
         }

@@ -59,7 +59,7 @@ void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
         for (int i = 0; i < c->p.products; i++)
             for (int ns = 0; ns < c->p.nsub; ns++) {
                 val m = cg_add(g, cg_add(g, cg_muli(g, c->at.ks, s->tm), m16), c->at.out_m);
-                val n = cg_add(g, cg_addi(g, c->at.n0, 16 * ns), c->at.out_n);
+                val n = cg_add(g, cg_addi(g, c->at.n0, (int64_t)c->p.next_n * ns), c->at.out_n);
                 write_sum(g, c, i, m, n, acc[cg_contract_sum(c, i, ms, ns)]);
             }
         if (!sure) cg_if_end(g, &live);

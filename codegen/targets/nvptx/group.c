@@ -49,7 +49,7 @@ static void plain(cg *g, const char *text) {
 /* TEXT, in which the sums are operands $0 on, with REST behind them, of N sums that it changes. */
 static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum, int nrest,
                       const val *more) {
-    enum { MOST = MOST_COLUMNS / 2, MOST_REST = 16 };
+    enum { MOST = 160, MOST_REST = 16 }; /* of several products */
     char constraints[MOST * 12 + MOST_REST * 2 + 64] = "";
     LLVMTypeRef out[MOST];
     val args[MOST + MOST_REST];

@@ -182,6 +182,27 @@ if [ "$target" = sm_90 ]; then
     echo "$order" | grep -qE 'F(EC)+c+LM+FBc+EC' || die "$ptx: rows and weights are not in their order: $order"
 fi
 
+# Blocks of a group are as large as a part of most groups, 144 rows here: each group of waves has 64 of a tile's columns, or twice 64, and all
+# of its rows. Tiles of the same weights are not at the same chunk, so these are not the first to leave the L2.
+cat > blocks.etg << 'ETG'
+model blocks
+dim N in 4096..4096
+input x : bf16[N, 1024]
+input i : i32[N]
+weight w : bf16[16, 2048, 1024] = "w"
+rows, place, owner, first = group(i, 16)
+y = grouped(gather(x, rows), w, owner)
+output z = gather(reshape(y, [size(rows, axis=0) * size(rows, axis=1), 2048]), place)
+ETG
+ptx=blocks.ptx
+if [ "$target" = sm_90 ]; then
+    "$bin/etcc" blocks.etg --target="$target" --variants=1 -o $ptx
+    has 'wgmma\.mma_async\.sync\.aligned\.m64n144k16'
+    lacks 'mma\.sync|L2::cache_hint'
+    "$bin/etcc" blocks.etg --target="$target" --variants=1 --to=scheduled -o blocks.eti
+    grep -q 'm < 144 .*n < 256 ' blocks.eti || die 'blocks.etg: tiles of 144 rows have other than 256 columns'
+fi
+
 # Rows of queries: those are in registers, keys are rows in shared memory, and values are read across rows there.
 cat > rows.etg << 'ETG'
 model rows
