@@ -25,10 +25,14 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
 /* ---- into a stage ---- */
 
 /* Tiles that share weights run at the same time, so weights need not stay in the L2: rows, results
- * and instructions would leave it instead. */
+ * and instructions would leave it instead. Not so experts, whose two or three tiles of the same
+ * weights are at other chunks of them: these would come from memory for each. */
 bool cg_chunk_once(cg *g, et_expr e) {
+    const et_node_x *x = et_x(g->x, e);
+    for (int i = 0; i < x->nops; i++)
+        if (cg_reads_mutable(g, x->ops[i])) return false;
     return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
-           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
+           g->p->tensors[x->i].kind == ET_TENSOR_WEIGHT;
 }
 
 static void address(cg *g, const et_chunks *r, et_chunk_operand *s, int j) {
