@@ -21,14 +21,31 @@ static bool routed(const et_program *p, const et_grid *g) {
     return false;
 }
 
+/* A number or none, as an expert's blocks have all of k, and those that no expert has none. */
+static bool is_all_or_none(const et_exprs *x, et_expr e) {
+    const et_node_x *n = et_x(x, e);
+    int64_t is;
+    return n->op == ET_X_SELECT && et_is_int(x, n->ops[1], &is) && et_is_int(x, n->ops[2], &is);
+}
+
 /* Does a tensor decide how much a tile has to do? Then tiles of one grid differ. */
-static bool uneven(const et_program *p, const et_grid *g) {
+typedef enum { EVEN, SOME_EMPTY, UNEVEN } evenness;
+
+static evenness unevenness(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     et_step_expr e[ET_STEP_EXPRS];
+    evenness is = EVEN;
     for (int i = 0; i < f->nsteps; i++)
-        for (int k = 0, n = et_step_exprs(&f->steps[i], e); k < n; k++)
-            if (e[k].part == ET_PART_EXTENT && et_expr_loads(p->g->exprs, e[k].e)) return true;
-    return false;
+        for (int k = 0, n = et_step_exprs(&f->steps[i], e); k < n; k++) {
+            if (e[k].part != ET_PART_EXTENT || !et_expr_loads(p->g->exprs, e[k].e)) continue;
+            evenness one = is_all_or_none(p->g->exprs, e[k].e) ? SOME_EMPTY : UNEVEN;
+            if (one > is) is = one;
+        }
+    return is;
+}
+
+static bool uneven(const et_program *p, const et_grid *g) {
+    return unevenness(p, g) > EVEN;
 }
 
 /* ---- what a queue costs and saves ---- */
@@ -55,9 +72,13 @@ static bool queue_pays(const et_pipeline *pl, const et_grid *g) {
     double rounds = (double)(int64_t)(t.n / m->cus), rest = t.n - rounds * m->cus;
     double idle = 0;
     if (rest > 0) rounds++;
-    if (uneven(pl->p, g)) idle += rounds * t.us / 2; /* half is the mean */
-    if (routed(pl->p, g)) idle += rounds * t.us / 2; /* others may be ready first */
-    if (rounds > 1 && rest > 0) idle += t.us * (1 - rest / m->cus) / 2; /* if others can fill it */
+    evenness is = unevenness(pl->p, g);
+    if (is == UNEVEN) idle += rounds * t.us / 2; /* half is the mean */
+    if (rounds > 1 && routed(pl->p, g))
+        idle += t.us / 2; /* others may be ready first; most are together */
+    /* Where some are empty the last ones are, and all workgroups have as many. */
+    if (is != SOME_EMPTY && rounds > 1 && rest > 0)
+        idle += t.us * (1 - rest / m->cus) / 2; /* if others can fill it */
     return idle > rounds * m->pop_us;
 }
 

@@ -160,23 +160,40 @@ static bool check_stage(et_stage to, const et_program *p, et_diags *d) {
     return false;
 }
 
-/* Where that is decided task by task, all may turn out to go the same way. */
-static void tell_schedule(const et_options *o, et_program *whole) {
+/* Where that is decided task by task, all may turn out to go the same way: which one, or NONE. */
+static et_schedule_kind came_out(const et_options *o, et_program *whole) {
     const et_program *p;
     et_schedule_kind all = et_program_part(whole, 0)->schedule;
     for (int i = 1; (p = et_program_part(whole, i)); i++)
-        if (p->schedule != all) return;
-    if (et_schedule_of(o->schedule)->queued == ET_QUEUED_CHOSEN &&
-        et_schedule_of(all)->queued != ET_QUEUED_CHOSEN && whole->stage == ET_STAGE_SCHEDULED)
+        if (p->schedule != all) return ET_SCHEDULE_NONE;
+    bool one = et_schedule_of(o->schedule)->queued == ET_QUEUED_CHOSEN &&
+               et_schedule_of(all)->queued != ET_QUEUED_CHOSEN &&
+               whole->stage == ET_STAGE_SCHEDULED;
+    return one ? all : ET_SCHEDULE_NONE;
+}
+
+static void tell_schedule(const et_options *o, et_program *whole) {
+    et_schedule_kind all = came_out(o, whole);
+    if (all)
         fprintf(stderr, "%s: note: --schedule=%s came out %s: that costs less for every task\n",
                 o->input, et_schedule_name(o->schedule), et_schedule_name(all));
 }
 
-/* The program to generate code for: split into variants where that pays. */
-static et_program *lower(et_graph *g, et_program *from, const et_options *o,
-                         const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
+static et_program *lower_once(et_graph *g, et_program *from, const et_options *o,
+                              const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     et_program *p = narrow ? et_make_variants(g, passes, o->variants, narrow, ctx) : NULL;
     return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
+}
+
+/* The program to generate code for: split into variants where that pays. Tiles, and a weight
+ * stream, are others where it is known from the start that no task is queued. */
+static et_program *lower(et_graph *g, et_program *from, const et_options *o,
+                         const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
+    et_program *p = lower_once(g, from, o, passes, narrow, ctx);
+    et_pass_options fixed = *passes;
+    if (!p || from || came_out(o, p) != ET_SCHEDULE_STATIC) return p;
+    fixed.schedule = ET_SCHEDULE_STATIC;
+    return lower_once(g, NULL, o, &fixed, narrow, ctx);
 }
 
 bool et_check_target(const char *name, et_diags *d) {
