@@ -91,7 +91,8 @@ void cg_region(cg *g, int region) {
         }
     int mark = cg_scope(g);
     cg_load_arguments(g);
-    cg_none_left what = {grids[0], instance_here(g, r->loop), count_tasks(g, r, grids, n)};
+    cg_none_left what = {grids[0], instance_here(g, r->loop), count_tasks(g, r, grids, n),
+                         cg_ticket_place(g)};
     block head = cg_block(g, "region"), got = cg_block(g, "got"), run = cg_block(g, "run"),
           next = cg_block(g, "next"), over = cg_block(g, "over");
     cg_br(g, head);
@@ -109,6 +110,7 @@ void cg_region(cg *g, int region) {
     cg_at(g, got);
     cg_cond(g, cg_icmp(g, LLVMIntEQ, task, cg_i32(g, 0)), over, run);
     cg_at(g, run);
+    g->ticket = what.ticket;
     dispatch(g, grids, n, task, next);
     LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, next);

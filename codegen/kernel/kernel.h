@@ -72,11 +72,16 @@ void cg_put_each(cg *, int region, val active, val each, cg_task_fn fn, void *ct
 typedef struct {
     int grid;
     val instance, tasks;
+    val ticket; /* its place, or NULL */
 } cg_none_left;
 enum { CG_TAKE_FAILED = -1 };
 /* A task of the region; 0 when all have been popped; or CG_TAKE_FAILED. */
 val cg_pop(cg *, int region, const cg_none_left *);
 void cg_received(cg *, int region, val instance);
+/* Where a workgroup keeps its ticket, from the kernel's begin on; NULL: there are several rings. */
+val cg_ticket_place(cg *);
+/* In a task of GRID: the ticket for the next one, while this one's last step goes on. */
+void cg_take_ahead(cg *, int grid);
 
 /* ---- ready.c: which tasks to push; by wave 0 ---- */
 /* Forget the values computed so far and keep the variables bound so far, until the caller restores

@@ -4,6 +4,7 @@
 
 /* Cells of more tasks than this are for the whole device. */
 enum { FEW = 16 };
+enum { NO_TICKET = -1 };
 
 static bool has_dies(const cg *g) {
     return g->t->dies;
@@ -113,7 +114,9 @@ static void put_lanes(cg *g, const struct put *p, val active, val i, val task) {
     }
 }
 
+/* Who takes by ticket looks at slots alone. */
 static void put_end(cg *g, const struct put *p) {
+    if (!has_dies(g)) return;
     cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, ring_word(g, p->r, p->ring, ET_RING_PUBLISHED),
                    p->count);
 }
@@ -245,7 +248,80 @@ static void take_from(cg *g, const et_region *r, val ring, struct exits *e,
     leave(g, e, task);
 }
 
+/* ---- popping, where there is one ring ----
+ *
+ * A workgroup has a ticket, which is the number of the slot that its next task will be in: it looks
+ * there, and nobody else does. Slots are filled in order, so no task waits while a workgroup looks
+ * for one. Where all tasks of the region's instance have been popped the ticket is for a later one,
+ * or for none. */
+
+val cg_ticket_place(cg *g) {
+    if (has_dies(g)) return NULL;
+    block here = cg_here(g);
+    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->fn)));
+    val place = LLVMBuildAlloca(g->b, g->i32, "");
+    LLVMBuildStore(g->b, cg_i32(g, NO_TICKET), place);
+    cg_at(g, here);
+    return place;
+}
+
+static void take_ticket(cg *g, int region, val place) {
+    val head = ring_word(g, region_of(g, region), device_ring(g), ET_RING_HEAD);
+    val ticket = LLVMBuildLoad2(g->b, g->i32, place, "");
+    cg_if none;
+    cg_if_begin(g, &none, cg_icmp(g, LLVMIntEQ, cg_uniform(g, ticket), cg_i32(g, NO_TICKET)));
+    LLVMBuildStore(g->b, cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, head, cg_i32(g, 1)), place);
+    cg_if_end(g, &none);
+}
+
+void cg_take_ahead(cg *g, int grid) {
+    cg_if me;
+    if (!g->ticket || g->in_body) return;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    take_ticket(g, g->queues.grid[grid].region, g->ticket);
+    cg_if_end(g, &me);
+}
+
+static val pop_by_ticket(cg *g, int region, const cg_none_left *what) {
+    const et_region *r = region_of(g, region);
+    struct exits e = {.out = cg_block(g, "taken")};
+    block got = cg_block(g, "got"), none = cg_block(g, "none"), over = cg_block(g, "over"),
+          again = cg_block(g, "again");
+    val zero = cg_i32(g, 0);
+    val popped = cg_word(g, cg_addi(g, cg_muli(g, what->instance, ET_LINE_WORDS), r->popped));
+    take_ticket(g, region, what->ticket);
+    val ticket = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, what->ticket, ""));
+    val is = cg_icmp(g, LLVMIntULT, ticket, cg_i32(g, r->slots)); /* else there is no such slot */
+    val at = cg_addi(g, cg_muli(g, device_ring(g), ET_DIE_RING), r->rings + ET_RING_SLOTS);
+    val slot = cg_word(g, cg_add(g, at, cg_select(g, is, ticket, zero)));
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    cg_trace_look(g);
+    val task = cg_select(g, is, cg_uniform(g, cg_atomic_load(g, slot)), zero);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, task, zero), got, none);
+
+    cg_at(g, got);
+    LLVMBuildStore(g->b, cg_i32(g, NO_TICKET), what->ticket);
+    leave(g, &e, task);
+
+    cg_at(g, none);
+    val taken = cg_uniform(g, cg_atomic_load(g, popped));
+    cg_cond(g, cg_icmp(g, LLVMIntUGE, taken, what->tasks), over, again);
+    cg_at(g, over);
+    leave(g, &e, zero);
+    cg_at(g, again);
+    cg_spin_again(g, &s);
+    give_up(g, &e, &s, what, taken);
+
+    LLVMMoveBasicBlockAfter(e.out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, e.out);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, e.task, e.from, (unsigned)e.n);
+    return phi;
+}
+
 val cg_pop(cg *g, int region, const cg_none_left *what) {
+    if (what->ticket) return pop_by_ticket(g, region, what);
     const et_region *r = region_of(g, region);
     struct exits e = {.out = cg_block(g, "taken")};
     block some = cg_block(g, "some"), mine = cg_block(g, "mine"), late = cg_block(g, "late"),
