@@ -18,9 +18,10 @@
 #include "ir/program/program.h"
 
 /* A queue is a ticket ring: four words on cache lines of their own, then a power of two of slots.
- * `tail` and `head` give tickets to pushers and poppers; `published` counts pushed tasks that have
- * not been popped. Slots of a die's queue are reused, so `count` reserves room first; without room
- * the task goes to the device's queue, which has a slot for every task of a launch. */
+ * `tail` and `head` give tickets to pushers and poppers; `published`, where there are several
+ * rings, counts pushed tasks that have not been popped. Slots of a die's queue are reused, so
+ * `count` reserves room first; without room the task goes to the device's queue, which has a slot
+ * for every task of a launch. */
 enum {
     ET_QUEUE_DIES = 16,
     ET_LINE_WORDS = 32,
