@@ -16,10 +16,10 @@
 struct divide {
     et_graph *g;
     int devices;
-    /* By value: the axis that is cut, or WHOLE; somebody needs all of it; each device has a part of
+    /* By value: the axis that is cut, or WHOLE; how many need all of it; each device has a part of
      * the sum that it is; and the weights and states it is cut with, a set. */
-    int *axis;
-    bool *needed, *partial;
+    int *axis, *needed;
+    bool *partial;
     uint64_t **with;
     int words;
     bool *whole;             /* by value, of weights and states: is not cut */
@@ -43,16 +43,24 @@ static void leave_whole(struct divide *v, const uint64_t *with) {
         if (with[i / 64] >> (i % 64) & 1 && !v->whole[i]) v->whole[i] = v->again = true;
 }
 
-/* All that N's arguments and its result are cut with is so in vain. */
+/* All that N's arguments which are cut and its result are cut with is so in vain. */
 static void give_up(struct divide *v, const et_node *n) {
     for (int a = 0; a < n->nargs; a++)
-        leave_whole(v, v->with[n->args[a].id]);
+        if (v->axis[n->args[a].id] != WHOLE) leave_whole(v, v->with[n->args[a].id]);
     if (n->result.id) leave_whole(v, v->with[n->result.id]);
 }
 
 /* ---- cutting what is made of weights ---- */
 
 static bool want_all(struct divide *v, int node, int axis, uint64_t *with);
+
+/* What the node reads and does not have cut, it needs, or does not need any more. */
+static void need(struct divide *v, int node, int times) {
+    const et_node *n = &v->g->nodes[node];
+    for (int a = 0; a < n->nargs; a++)
+        if (v->arg[node][a] == WHOLE && v->axis[n->args[a].id] == WHOLE)
+            v->needed[n->args[a].id] += times;
+}
 
 /* Argument A of the node is cut along AXIS, or made so: a weight, or what comes of weights alone.
  * WITH gets what it is cut with, also where that fails: it is then cut in vain. */
@@ -78,8 +86,11 @@ static bool want(struct divide *v, int node, int a, int axis, uint64_t *with) {
         return true;
     }
     if (val(v, x)->kind != ET_V_NODE || v->needed[x.id] || val(v, x)->is_output) return false;
-    bool ok = want_all(v, val(v, x)->node, axis, v->with[x.id]);
+    int own = val(v, x)->node;
+    need(v, own, -1);
+    bool ok = want_all(v, own, axis, v->with[x.id]);
     if (ok) v->axis[x.id] = axis;
+    need(v, own, 1);
     for (int w = 0; w < v->words; w++)
         with[w] |= v->with[x.id][w];
     return ok;
@@ -100,13 +111,6 @@ static bool want_all(struct divide *v, int node, int axis, uint64_t *with) {
 }
 
 /* ---- a node ---- */
-
-static void need(struct divide *v, int node) {
-    const et_node *n = &v->g->nodes[node];
-    for (int a = 0; a < n->nargs; a++)
-        if (v->arg[node][a] == WHOLE && v->axis[n->args[a].id] == WHOLE)
-            v->needed[n->args[a].id] = true;
-}
 
 /* The first argument that is cut; -1: none. */
 static int first_cut(const struct divide *v, const et_node *n) {
@@ -166,7 +170,7 @@ static void update(struct divide *v, int node) {
         ok &= v->axis[n->args[a].id] == WHOLE;
     if (ok && axis != WHOLE) add_all(v, state, value);
     if (!ok) give_up(v, n);
-    need(v, node);
+    need(v, node, 1);
 }
 
 static void look(struct divide *v, int node) {
@@ -177,7 +181,7 @@ static void look(struct divide *v, int node) {
     }
     int a = first_cut(v, n);
     for (int i = 0; a >= 0 && i < n->nargs; i++)
-        add_all(v, n->result, n->args[i]);
+        if (v->axis[n->args[i].id] != WHOLE) add_all(v, n->result, n->args[i]);
     if (a < 0) {
         if (columns(v, node)) return;
         for (int i = 0; i < n->nargs; i++)
@@ -189,7 +193,7 @@ static void look(struct divide *v, int node) {
         else
             give_up(v, n);
     }
-    need(v, node);
+    need(v, node, 1);
 }
 
 /* ---- the graph ---- */
@@ -197,7 +201,7 @@ static void look(struct divide *v, int node) {
 /* What a loop carries is the same on all. */
 static void carry(struct divide *v, et_value x) {
     if (v->axis[x.id] != WHOLE) leave_whole(v, v->with[x.id]);
-    v->needed[x.id] = true;
+    v->needed[x.id]++;
 }
 
 static void look_at(struct divide *v, const et_block *b) {
@@ -220,7 +224,8 @@ static void forget(struct divide *v) {
     v->again = false;
     for (int i = 0; i < v->g->nvals; i++) {
         v->axis[i] = WHOLE;
-        v->needed[i] = v->partial[i] = false;
+        v->needed[i] = 0;
+        v->partial[i] = false;
         memset(v->with[i], 0, (size_t)v->words * sizeof **v->with);
     }
     for (int i = 0; i < v->g->nnodes; i++)
@@ -233,7 +238,7 @@ static void decide(struct divide *v) {
     size_t n = (size_t)v->g->nvals, nodes = (size_t)v->g->nnodes + 1;
     v->words = (int)(n + 63) / 64;
     v->axis = et_alloc(a, n * sizeof *v->axis);
-    v->needed = et_alloc(a, n);
+    v->needed = et_alloc(a, n * sizeof *v->needed);
     v->partial = et_alloc(a, n);
     v->whole = et_alloc(a, n);
     v->with = et_alloc(a, n * sizeof *v->with);
@@ -246,12 +251,12 @@ static void decide(struct divide *v) {
     } while (v->again);
     /* What was looked at before its reader asked for a part of it has noted the weight as whole. */
     for (int i = 1; i < v->g->nvals; i++)
-        v->needed[i] &= v->g->vals[i].kind != ET_V_WEIGHT;
+        if (v->g->vals[i].kind == ET_V_WEIGHT) v->needed[i] = 0;
     for (int i = 0; i < v->g->nnodes; i++)
-        need(v, i);
+        need(v, i, 1);
     for (int l = 0; l < v->g->nloops; l++)
         for (int c = 0; c < v->g->loops[l].ncarry; c++)
-            v->needed[v->g->loops[l].carry[c].init.id] = true;
+            v->needed[v->g->loops[l].carry[c].init.id]++;
 }
 
 bool et_divide(et_graph *g, int devices) {
@@ -276,6 +281,6 @@ bool et_divide(et_graph *g, int devices) {
         et_diag(g->diags, ET_ERROR, (et_loc){0}, "--devices=%d: %s", devices, why);
         return false;
     }
-    div_apply(g, &(struct div_plan){devices, v.axis, v.partial, v.needed, v.arg});
+    div_apply(g, &(struct div_plan){devices, v.axis, v.needed, v.partial, v.arg});
     return true;
 }

@@ -23,8 +23,8 @@ void div_cut_attributes(et_graph *, et_node *, int axis, int devices);
  * argument: the axis along which a weight is cut that others may read whole. */
 struct div_plan {
     int devices;
-    const int *axis;
-    const bool *partial, *needed;
+    const int *axis, *needed;
+    const bool *partial;
     int (*arg)[ET_MAX_ARGS];
 };
 void div_apply(et_graph *, const struct div_plan *);

@@ -16,6 +16,7 @@ for n in 2 4; do
     check "$models/llama.etg" $n --set N=3
 done
 check "$models/qwen3_moe.etg" 2 --set N=3
+check "$models/mixtral.etg" 2 --set N=3
 "$bin/etcc" "$here/mlp.etg" --devices=2 --carried=all --target=$target -o "$out/k.all"
 "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3
 # What does not fit together is refused; a wait that ends in vain names the device.
