@@ -15,6 +15,8 @@ for n in 2 4; do
     check "$here/gqa.etg" $n --set N=5
     check "$models/llama.etg" $n --set N=3
 done
+"$bin/etcc" "$here/gqa.etg" --devices=4 --target=$target -o "$out/k.parts"
+"$bin/check_parts" "$out/k.parts" "emu:$target:cus=4:agents=4" kc
 check "$models/qwen3_moe.etg" 2 --set N=3
 check "$models/mixtral.etg" 2 --set N=3
 "$bin/etcc" "$here/mlp.etg" --devices=2 --carried=all --target=$target -o "$out/k.all"
