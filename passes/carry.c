@@ -4,13 +4,14 @@
  *
  * All temporaries that can be tagged are, for one that is not needs a path of events with fences
  * from its readers to the task that writes it next, and in a loop that path goes all the way
- * around. Events lose their fences as long as the verifier proves the program without them.
- * Then tags that no such event needs are removed. All of it is kept where it is predicted to pay,
- * or by option. */
+ * around. Whether what reads it can still be done is for the plans of products to say. Events lose
+ * their fences as long as the verifier proves the program without them. Then tags that no such
+ * event needs are removed. All of it is kept where it is predicted to pay, or by option. */
 #include "ir/base/diag.h"
 #include "ir/program/tags.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/product/product.h"
 #include "passes/tag.h"
 #include <string.h>
 
@@ -74,18 +75,44 @@ static void apply(struct carry *c) {
     place(p);
 }
 
+/* What is tagged leaves every step possible on the target, and room in local memory. */
+static bool can_be_done(const struct carry *c) {
+    const et_product_options *by = c->pl->opt->machine->plans;
+    int lds = c->pl->opt->machine->lds_bytes - OWN;
+    bool any = false;
+    for (int t = 0; t < c->p->ntensors; t++)
+        any |= c->tagged[t];
+    for (int f = 0; f < c->p->nfuncs && any; f++)
+        if (c->p->funcs[f].lds_bytes > lds) return false;
+    return !any || !by || et_product_possible(c->p, by);
+}
+
 /* Is the program proved so? Messages of the verifier are dropped. */
 static bool proves(struct carry *c) {
     et_verify_options opt = {.dies = c->pl->opt->machine->dies, .work = WORK};
     et_diags *said = et_diags_create(c->pl->g->arena);
     apply(c);
     c->tries++;
-    for (int t = 0; t < c->p->ntensors; t++) {
-        int lds = c->pl->opt->machine->lds_bytes - OWN;
-        for (int f = 0; f < c->p->nfuncs; f++)
-            if (c->tagged[t] && c->p->funcs[f].lds_bytes > lds) return false;
+    return can_be_done(c) && !et_tags_problem(c->p) && et_verify(c->p, &opt, said, NULL);
+}
+
+/* Temporaries that can be tagged, each for itself. Returns whether there are any. */
+static bool choose_tensors(struct carry *c) {
+    int n = c->p->ntensors;
+    bool any = false, *may = et_alloc(c->pl->g->arena, (size_t)n + 1);
+    for (int t = 0; t < n; t++) {
+        may[t] = c->p->tensors[t].partial;
+        any |= may[t];
+        if (may[t] || !et_can_tag(c->p, t, c->pl->opt->machine->lds_bytes - OWN)) continue;
+        c->tagged[t] = true;
+        apply(c);
+        may[t] = can_be_done(c);
+        any |= may[t];
+        put_back(c);
+        c->tagged[t] = false;
     }
-    return !et_tags_problem(c->p) && et_verify(c->p, &opt, said, NULL);
+    memcpy(c->tagged, may, (size_t)n);
+    return any;
 }
 
 /* ---- choosing ---- */
@@ -272,15 +299,12 @@ bool et_pass_carry(et_pipeline *pl) {
     if (!pl->opt->quick && !tag_partial(pl, untagged)) return false;
     const et_pass_options *o = pl->opt;
     struct carry c = {pl, p, {p->tensors, p->events, p->funcs, untagged}, NULL, NULL, 0};
-    bool any = false;
     if (!et_is_static(o) || o->quick || o->carried == ET_CARRIED_NONE ||
         (o->carried == ET_CARRIED_AUTO && o->machine->carry_us <= 0))
         return true;
     c.tagged = et_alloc(pl->g->arena, (size_t)p->ntensors + 1);
     c.carried = et_alloc(pl->g->arena, (size_t)p->nevents + 1);
-    for (int t = 0; t < p->ntensors; t++)
-        any |= c.tagged[t] = p->tensors[t].partial || et_can_tag(p, t, o->machine->lds_bytes - OWN);
-    bool can = any && choose_events(&c);
+    bool can = choose_tensors(&c) && choose_events(&c);
     if (can) drop_tensors(&c);
     if (can) can = proves(&c);
     double saved = 0, paid = 0;

@@ -121,7 +121,12 @@ void et_exprs_release(et_exprs *p, et_exprs_mark m) {
     et_arena_release(p->arena, m.arena);
 }
 
+uint64_t et_exprs_work(const et_exprs *p) {
+    return p->visits->work;
+}
+
 et_expr et_intern(et_exprs *p, const et_node_x *proto) {
+    p->visits->work++;
     uint32_t slot = (uint32_t)hash(proto) & (p->ntable - 1);
     for (; p->table[slot]; slot = (slot + 1) & (p->ntable - 1))
         if (same(&p->node[p->table[slot]], proto)) return (et_expr){p->table[slot]};

@@ -79,6 +79,9 @@ typedef struct et_node_x {
 } et_node_x;
 
 et_exprs *et_exprs_create(et_arena *);
+/* How many nodes have been walked over, replaced or looked up since: the same in every run, so that
+ * a test sees what grows. */
+uint64_t et_exprs_work(const et_exprs *);
 et_arena *et_exprs_arena(et_exprs *);
 
 /* Forget the nodes, symbols and variables made since a mark; also releases the arena to that point.

@@ -26,6 +26,7 @@ struct et_visits {
     struct et_visit level[ET_VISITS];
     uint64_t last; /* stamp given out */
     int depth;     /* traversals running */
+    uint64_t work; /* nodes met by traversals that are over, and looked up */
 };
 
 struct et_exprs {

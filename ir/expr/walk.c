@@ -10,6 +10,7 @@ struct visit {
     struct et_visit *v;
     uint64_t stamp;
     struct et_visit own; /* beyond ET_VISITS */
+    uint64_t met;
 };
 
 static void make_room(et_arena *a, struct et_visit *v, int n) {
@@ -23,6 +24,7 @@ static void visit_begin(const et_exprs *p, et_expr root, struct visit *t) {
     struct et_visits *all = p->visits;
     int depth = all->depth++, need = (int)root.id + 1;
     t->own = (struct et_visit){0};
+    t->met = 0;
     t->v = depth < ET_VISITS ? &all->level[depth] : &t->own;
     if (t->v == &t->own)
         make_room(NULL, t->v, need);
@@ -33,6 +35,7 @@ static void visit_begin(const et_exprs *p, et_expr root, struct visit *t) {
 
 static void visit_end(const et_exprs *p, struct visit *t) {
     p->visits->depth--;
+    p->visits->work += t->met;
     free(t->own.stamp);
     free(t->own.to);
 }
@@ -44,6 +47,7 @@ static bool visited(const struct visit *t, et_expr e) {
 static void remember(struct visit *t, et_expr e, et_expr to) {
     t->v->stamp[e.id] = t->stamp;
     t->v->to[e.id] = to;
+    t->met++;
 }
 
 static et_expr rebuild(et_exprs *p, const et_node_x *x, const et_expr *ops) {

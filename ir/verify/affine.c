@@ -269,8 +269,12 @@ static vl_form make(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, int 
     const et_node_x *n = et_x(s->v->x, e);
     vl_form r = {.ok = false}, a, b = {.ok = false}, c;
     if (n->op == ET_X_INT) return vl_const(n->n);
-    if (n->op == ET_X_SYM)
-        return s->v->is_fixed[n->i] ? vl_const(s->v->fixed[n->i]) : vl_var(s->of_sym[n->i]);
+    if (n->op == ET_X_SYM) {
+        bool fixed = s->v->is_fixed[n->i] && s->v->upto[n->i] == s->v->fixed[n->i];
+        return fixed ? vl_const(s->v->fixed[n->i]) : vl_var(s->of_sym[n->i]);
+    }
+    int64_t one;
+    if (s->v->wide && n->type != ET_T_F32 && vf_is_int(s->v, e, &one)) return vl_const(one);
     if (n->op == ET_X_VAR && n->i < s->nvars && s->var[side][n->i].ok) return s->var[side][n->i];
     if (of_integers(s, e, n) && depth < 40) {
         a = form(s, q, side, n->ops[0], depth + 1);

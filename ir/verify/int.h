@@ -160,8 +160,10 @@ struct verify {
     struct vf_pairs *within; /* by grid: of two tiles of one instance */
     bool *apart;             /* by grid: no two tiles conflict, for any value of the symbols */
 
-    bool *is_fixed; /* by symbol: only one value of it is looked at for now ... */
-    int64_t *fixed; /* ... this one */
+    bool *is_fixed;        /* by symbol: only a span of its values is looked at for now, ... */
+    int64_t *fixed, *upto; /* ... from this one to that */
+    bool wide;             /* some such span has more than one value */
+    int64_t *trial;        /* by symbol: room for values that are tried */
     int64_t *syms;
     struct vf_range *var; /* by variable */
     struct vf_inst *inst;
@@ -270,14 +272,16 @@ bool vf_is_loose(struct verify *, const et_notify *);
 
 /* ---- trips.c */
 /* For each number of iterations of loops that a launch decides: sets loops and what is fixed, and
- * calls PROVE, which proves for all values of the other symbols and fills in the report. False
- * where that is false or there are too many. */
-bool vf_each_trips(struct verify *, bool (*prove)(struct verify *));
+ * calls AT_ONCE, which may fail without a word, and where it does PROVE for each of the values.
+ * They prove for all values of the other symbols and fill in the report. False where PROVE is false
+ * or there are too many. */
+bool vf_each_trips(struct verify *, bool (*prove)(struct verify *),
+                   bool (*at_once)(struct verify *));
 /* The values of a symbol to be looked at now. */
 void vf_sym_range(const struct verify *, int sym, int64_t *out_lo, int64_t *out_hi);
-/* Has E one value, whatever the symbols that are not fixed? */
+/* Has E one value, whatever the symbols are within what is looked at now? */
 bool vf_is_int(const struct verify *, et_expr e, int64_t *out);
-/* Is it over a symbol of which only one value is looked at now? */
+/* Is it over a symbol of which only some values are looked at now? */
 bool vf_mentions_fixed(const struct verify *, et_expr);
 
 /* ---- loop.c */

@@ -66,9 +66,11 @@ static bool run_passes(et_pipeline *pl) {
     for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
         if (given && is_done(given, opt, i)) continue;
         double t = et_seconds();
+        uint64_t work = et_exprs_work(pl->g->exprs);
         bool ok = passes[i].fn(pl);
         if (opt->time_passes)
-            fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (et_seconds() - t), passes[i].name);
+            fprintf(stderr, "%8.3f ms  %-8s %9llu nodes\n", 1e3 * (et_seconds() - t),
+                    passes[i].name, (unsigned long long)(et_exprs_work(pl->g->exprs) - work));
         if (!ok || et_diag_errors(pl->g->diags)) return false;
         pl->p->stage = passes[i].to;
         if (passes[i].fn == et_pass_verify) continue;

@@ -213,3 +213,31 @@ bool et_product_plan_all(et_program *whole, const et_product_options *o) {
     et_arena_destroy(arena);
     return ok;
 }
+
+/* Could the step have the plan that it has, or one that is chosen? */
+static bool is_possible(const et_product_cx *cx, const et_step *s) {
+    et_product_plan plans[ET_PLANS];
+    et_attend_plan attend;
+    et_attend_loop l;
+    et_mainloop c;
+    const char *why;
+    if (s->kind == ET_STEP_ATTEND)
+        return s->attend.made ? et_attend_loop_of(cx, s, &l, &why)
+                              : et_attend_choose(cx, s, &attend);
+    if (s->kind != ET_STEP_CONTRACT) return true;
+    return s->plan[ET_PLAN_MAIN].made ? et_mainloop_of(cx, s, ET_PLAN_MAIN, &c, &why)
+                                      : et_product_choose(cx, s, false, false, false, plans, &c);
+}
+
+bool et_product_possible(et_program *p, const et_product_options *o) {
+    et_arena *arena = et_arena_create();
+    const struct planning l = {p, o, arena, et_program_stored(p, arena), NULL};
+    bool all = true;
+    for (int i = 0; i < p->nfuncs; i++) {
+        et_product_cx cx = context(&l, &p->funcs[i]);
+        for (int k = 0; k < p->funcs[i].nsteps; k++)
+            all = all && is_possible(&cx, &p->funcs[i].steps[k]);
+    }
+    et_arena_destroy(arena);
+    return all;
+}

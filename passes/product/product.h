@@ -56,5 +56,8 @@ bool et_attend_expect(const et_product_options *, const et_program *, const et_f
  * ATTEND step stays without, and codegen says why. False, with diagnostics, where a plan that
  * was there does not suit its step or the target. */
 bool et_product_plan_all(et_program *, const et_product_options *);
+/* Would every product and attention of P get one, or keep that which it has? For passes before, of
+ * what they are about to change. P stays as it is. */
+bool et_product_possible(et_program *, const et_product_options *);
 
 #endif

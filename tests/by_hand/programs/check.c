@@ -420,6 +420,11 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
                            .placement = places[draw(c, 5)],
                            .quick = draw(c, 3) > 0,
                            .check_text = draw(c, 12) == 0};
+    if (c->o->carried) {
+        opt.schedule = ET_SCHEDULE_STATIC;
+        opt.carried = ET_CARRIED_ALL;
+        opt.quick = false;
+    }
     bool variants = draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;
     if (opt.schedule == ET_SCHEDULE_STATIC && draw(c, 10) == 0) opt.slices = 2 << draw(c, 3);
     const et_product_options plans = et_plans_by(&opt, et_target_find(target));

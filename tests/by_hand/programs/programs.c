@@ -1,4 +1,5 @@
-/* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--keep FOLDER]
+/* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--carried] [--keep
+ * FOLDER]
  *          [--kind any|mixed|chains|odd|shapes] [--device NAME --target ISA] [--tries N]
  * [--not-finite N] |
  * --show SEED | --file FILE
@@ -29,7 +30,7 @@ struct options {
     const char *keep, *file, *device, *target;
     int tries;
     long not_finite; /* so many results are, or -1 */
-    bool interpreters, big;
+    bool interpreters, big, carried;
     gen_kind kind;
     char kernel[4096];
 };
@@ -69,6 +70,7 @@ static check_result check(const struct options *o, const char *text, uint64_t se
     check_options c = {.seed = seed,
                        .kernel = o->kernel,
                        .interpreters = o->interpreters,
+                       .carried = o->carried,
                        .device = o->device,
                        .target = o->target,
                        .why = why};
@@ -202,6 +204,10 @@ static bool options(struct options *o, int argc, char **argv) {
         const char *v = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--interpreters") || !strcmp(argv[i], "--big")) {
             *(argv[i][2] == 'i' ? &o->interpreters : &o->big) = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "--carried")) {
+            o->carried = true;
             continue;
         }
         i++;
