@@ -149,7 +149,7 @@ static void hint(gen *g, const gen_shape *s) {
     if (gen_chance(g, 88) || !s->rank) return;
     for (int i = 0; i < g->nloops; i++)
         if (g->loop[i].hi - g->loop[i].lo == 1) return;
-    static const int tiles[] = {0, 1, 2, 4, 16, 5};
+    static const int tiles[] = {0, 1, 2, 4, 16, 5, 48, 64};
     const char *t = "@tile(";
     switch (gen_draw(g, 4)) {
     case 0:
@@ -160,7 +160,7 @@ static void hint(gen *g, const gen_shape *s) {
         break;
     default:
         for (int i = 0; i < s->rank; i++)
-            t = et_printf(g->a, "%s%s%d", t, i ? ", " : "", tiles[gen_draw(g, 6)]);
+            t = et_printf(g->a, "%s%s%d", t, i ? ", " : "", tiles[gen_draw(g, 8)]);
         gen_line(g, et_printf(g->a, "%s)", t));
     }
 }
