@@ -59,7 +59,7 @@ static bool verify(et_pipeline *pl, const et_verify_options *opt, et_diags *d,
             routed |= et_wait_loads(pl->p, &pl->p->grids[g].waits[i]);
     if (!pl->inferred || !routed) return et_verify(pl->p, opt, d, r);
     et_verify_options less = *opt;
-    less.work = ET_VERIFY_WORK / 4;
+    less.work = ET_VERIFY_WORK / 2;
     return et_verify(pl->p, &less, et_diags_create(pl->g->arena), r) ||
            (widen_all(pl), et_verify(pl->p, opt, d, r));
 }
