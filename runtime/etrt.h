@@ -350,7 +350,7 @@ etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
 /* Capture the next launch into folder DIR (created; must not exist): see runtime/README.md. The
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. Until
  * it is complete its name is DIR.tmp.PID, with the process number; a program that a signal ends
- * leaves that folder behind. */
+ * leaves that folder behind. ETRT_UNSUPPORTED for a model that several devices run. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
 /* Limit the bytes of a capture of this session, memory before and after the launch together. A
  * launch whose capture could be larger is ETRT_RANGE, before anything is written. Default 16 GiB,

@@ -92,6 +92,8 @@ static etrt_status check_new(const char *dir) {
 
 etrt_status etrt_capture(etrt_session *s, const char *dir) {
     if (!s || !dir) return etrt_fail(ETRT_INVALID, "etrt_capture: NULL argument");
+    if (s->model->manifest.devices > 1)
+        return etrt_fail(ETRT_UNSUPPORTED, "a launch of several devices cannot be captured");
     etrt_status st = check_new(dir);
     if (st != ETRT_OK) return st;
     char *copy = strdup(dir);

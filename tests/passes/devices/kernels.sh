@@ -30,6 +30,7 @@ says() {
 says 'compiled for 2 devices' "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device emu:$target:cus=8
 says 'compiled for 2 devices' "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device emu:$target:cus=8:agents=4
 says 'agents are 2 to 16' "$bin/etrun" "$out/k.all" --device emu:$target:agents=1
+says 'several devices cannot be captured' "$bin/etrun" "$out/k.all" --device emu:$target:cus=8:agents=2 --set N=2 --capture "$out/captured"
 says 'names 0 twice' "$bin/etrun" "$out/k.all" --device cuda:0,0
 "$bin/etcc" "$here/mlp.etg" --devices=2 --break-event=h_2 --target=$target -o "$out/k.broken"
 says 'device [01] of 2: launch 0: workgroup' "$bin/check_kernel" "$here/mlp.etg" "$out/k.broken" --device emu:$target:cus=4:agents=2
