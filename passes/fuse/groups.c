@@ -213,30 +213,6 @@ static int shared_var(et_lowering *lo, const char *name, et_expr extent, bool ha
     return et_graph_var(lo->g, name, extent);
 }
 
-/* Is the product one row of f32, of which a matrix instruction would multiply sixteen, with so many
- * k that work-items have enough to add? Then its columns are sums, that any number of tiles share.
- * With more rows it is a product, in the order of sums that all launches of more rows have. */
-static bool is_row_of_sums(et_lowering *lo, const et_node *n) {
-    enum { LEAST_K = 1024 };
-    const et_exprs *x = lo->g->exprs;
-    const et_shape *a = &et_val_of(lo->g, n->args[0])->shape;
-    int64_t lo_k, k, lo_m, m;
-    return a->rank == 2 && et_val_of(lo->g, n->args[1])->shape.rank == 2 &&
-           operand_type(lo, n) == ET_F32 && et_bounds(x, a->dim[0], &lo_m, &m) && m == 1 &&
-           et_bounds(x, a->dim[1], &lo_k, &k) && k >= LEAST_K;
-}
-
-static et_expr row_of_sums(et_lowering *lo, const et_node *n, const et_expr *index) {
-    et_exprs *x = lo->g->exprs;
-    et_expr extent = et_val_of(lo->g, n->args[0])->shape.dim[1];
-    int k = et_graph_var(lo->g, "k", extent);
-    bool trans = et_attr_int(n, "trans_b", 0);
-    et_expr a[] = {index[0], et_var(x, k)}, b[] = {et_var(x, k), index[1]};
-    if (trans) b[0] = index[1], b[1] = et_var(x, k);
-    et_expr term = et_mul(x, et_arg_at(&lo->lower, n, 0, a), et_arg_at(&lo->lower, n, 1, b));
-    return et_reduce_x(x, ET_RED_SUM, k, extent, term);
-}
-
 static void add_product(et_lowering *lo, et_group *gr, et_value v) {
     const et_node *n = et_node_of(lo->g, v);
     const et_shape *s = &et_val_of(lo->g, v)->shape;
@@ -283,7 +259,7 @@ static void find_product(void *ctx, et_expr e) {
     if (x->op != ET_X_CONTRACT) return;
     for (int i = 0; i < s->gr->nproduct; i++)
         if (s->gr->product[i].value.id == (uint32_t)x->i) return;
-    if (is_row_of_sums(s->lo, et_node_of(s->lo->g, (et_value){(uint32_t)x->i}))) return;
+    if (et_is_row_of_sums(s->lo, et_node_of(s->lo->g, (et_value){(uint32_t)x->i}))) return;
     if (s->gr->nproduct == ET_MAX_ACC)
         et_force(s->lo, x->i);
     else
@@ -298,7 +274,7 @@ static et_expr name_product(void *ctx, et_exprs *x, et_expr e) {
             return et_contract_x(x, i, n->nops, n->ops);
     const et_node *of =
         n->op == ET_X_CONTRACT ? et_node_of(s->lo->g, (et_value){(uint32_t)n->i}) : NULL;
-    if (of && is_row_of_sums(s->lo, of)) return row_of_sums(s->lo, of, n->ops);
+    if (of && et_is_row_of_sums(s->lo, of)) return et_row_of_sums(s->lo, of, n->ops);
     return ET_NO_EXPR;
 }
 
