@@ -179,7 +179,7 @@ inline take_from()
 
 /* Ring r had something when this workgroup looked. A task into t, or 0. The kernel looks at all
  * rings side by side and prefers its die's, then the device's; here it may choose any. */
-inline cg_take()
+inline cg_pop()
 {
 #ifdef MUTANT_TAKEN_UNPUBLISHED
     ok = 1;
@@ -544,7 +544,7 @@ inline cg_region(instance)
 #endif
            fi
        };
-        cg_take();
+        cg_pop();
         if
         :: t != 0 -> cg_received(); cg_tile(); t = 0
         :: else
