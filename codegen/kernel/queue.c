@@ -219,6 +219,26 @@ static void give_up(cg *g, struct exits *e, const cg_spin *s, const cg_none_left
     leave(g, e, cg_i32(g, CG_TAKE_FAILED));
 }
 
+/* Goes on at AGAIN unless all tasks of the region's instance have been popped, which POPPED counts.
+ * Returns how many have. */
+static val leave_at_end(cg *g, struct exits *e, val popped, const cg_none_left *what, block again) {
+    block over = cg_block(g, "over");
+    val taken = cg_uniform(g, cg_atomic_load(g, popped));
+    cg_cond(g, cg_icmp(g, LLVMIntUGE, taken, what->tasks), over, again);
+    cg_at(g, over);
+    leave(g, e, cg_i32(g, 0));
+    return taken;
+}
+
+/* Where all ways out meet. */
+static val task_of(cg *g, struct exits *e) {
+    LLVMMoveBasicBlockAfter(e->out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, e->out);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, e->task, e->from, (unsigned)e->n);
+    return phi;
+}
+
 /* The task of a ticket of this ring, once it is in its slot. */
 static void take_from(cg *g, const et_region *r, val ring, struct exits *e,
                       const cg_none_left *what) {
@@ -285,8 +305,7 @@ void cg_take_ahead(cg *g, int grid) {
 static val pop_by_ticket(cg *g, int region, const cg_none_left *what) {
     const et_region *r = region_of(g, region);
     struct exits e = {.out = cg_block(g, "taken")};
-    block got = cg_block(g, "got"), none = cg_block(g, "none"), over = cg_block(g, "over"),
-          again = cg_block(g, "again");
+    block got = cg_block(g, "got"), none = cg_block(g, "none"), again = cg_block(g, "again");
     val zero = cg_i32(g, 0);
     val popped = cg_word(g, cg_addi(g, cg_muli(g, what->instance, ET_LINE_WORDS), r->popped));
     take_ticket(g, region, what->ticket);
@@ -305,19 +324,12 @@ static val pop_by_ticket(cg *g, int region, const cg_none_left *what) {
     leave(g, &e, task);
 
     cg_at(g, none);
-    val taken = cg_uniform(g, cg_atomic_load(g, popped));
-    cg_cond(g, cg_icmp(g, LLVMIntUGE, taken, what->tasks), over, again);
-    cg_at(g, over);
-    leave(g, &e, zero);
+    val taken = leave_at_end(g, &e, popped, what, again);
     cg_at(g, again);
     cg_spin_again(g, &s);
     give_up(g, &e, &s, what, taken);
 
-    LLVMMoveBasicBlockAfter(e.out, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, e.out);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, e.task, e.from, (unsigned)e.n);
-    return phi;
+    return task_of(g, &e);
 }
 
 val cg_pop(cg *g, int region, const cg_none_left *what) {
@@ -325,7 +337,7 @@ val cg_pop(cg *g, int region, const cg_none_left *what) {
     const et_region *r = region_of(g, region);
     struct exits e = {.out = cg_block(g, "taken")};
     block some = cg_block(g, "some"), mine = cg_block(g, "mine"), late = cg_block(g, "late"),
-          idle = cg_block(g, "idle"), over = cg_block(g, "over"), again = cg_block(g, "again");
+          idle = cg_block(g, "idle"), again = cg_block(g, "again");
     val one = cg_i32(g, 1), zero = cg_i32(g, 0);
     val popped = cg_word(g, cg_addi(g, cg_muli(g, what->instance, ET_LINE_WORDS), r->popped));
     cg_spin s;
@@ -346,10 +358,7 @@ val cg_pop(cg *g, int region, const cg_none_left *what) {
     take_from(g, r, ring, &e, what);
 
     cg_at(g, idle);
-    val taken = cg_uniform(g, cg_atomic_load(g, popped));
-    cg_cond(g, cg_icmp(g, LLVMIntUGE, taken, what->tasks), over, again);
-    cg_at(g, over);
-    leave(g, &e, zero);
+    val taken = leave_at_end(g, &e, popped, what, again);
 
     cg_at(g, again);
     val seen = LLVMBuildPhi(g->b, g->i32, "");
@@ -357,11 +366,7 @@ val cg_pop(cg *g, int region, const cg_none_left *what) {
     cg_spin_again(g, &s);
     give_up(g, &e, &s, what, seen);
 
-    LLVMMoveBasicBlockAfter(e.out, LLVMGetLastBasicBlock(g->fn));
-    cg_at(g, e.out);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, e.task, e.from, (unsigned)e.n);
-    return phi;
+    return task_of(g, &e);
 }
 
 void cg_received(cg *g, int region, val instance) {

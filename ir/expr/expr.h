@@ -190,6 +190,7 @@ static inline bool et_expr_has_var(const et_exprs *p, et_expr e, int var) {
 static inline bool et_expr_loads(const et_exprs *p, et_expr e) { /* tensors or local buffers */
     return et_expr_has(p, e, ET_X_LOAD, ET_ANY);
 }
+bool et_expr_loads_tensor(const et_exprs *, et_expr e, int tensor);
 bool et_expr_has_vars(const et_exprs *, et_expr e, int n, const int *vars); /* any of them */
 /* Constants, symbols and variables alone decide its value. */
 bool et_expr_of_launch(const et_exprs *, et_expr e);

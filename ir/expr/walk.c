@@ -167,6 +167,24 @@ bool et_expr_has(const et_exprs *p, et_expr e, et_xop op, int i_or_any) {
     return f.found;
 }
 
+struct search {
+    const et_exprs *x;
+    int tensor;
+    bool found;
+};
+
+static void find_tensor(void *ctx, et_expr e) {
+    struct search *s = ctx;
+    const et_node_x *n = et_x(s->x, e);
+    s->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == s->tensor;
+}
+
+bool et_expr_loads_tensor(const et_exprs *p, et_expr e, int tensor) {
+    struct search s = {p, tensor, false};
+    if (e.id) et_walk(p, e, find_tensor, &s);
+    return s.found;
+}
+
 bool et_expr_has_vars(const et_exprs *p, et_expr e, int n, const int *vars) {
     for (int i = 0; i < n; i++)
         if (et_expr_has_var(p, e, vars[i])) return true;

@@ -196,7 +196,7 @@ bool et_mainloop_pairs_with(const et_mainloop *c, const et_mainloop *packed) {
 
 /* ---- rows ---- */
 
-static int log2_of(int64_t n) {
+int et_log2_up(int64_t n) {
     int bits = 0;
     while (INT64_C(1) << bits < n)
         bits++;
@@ -206,7 +206,7 @@ static int log2_of(int64_t n) {
 /* Rows of all chunks, where both are known: slots past the last chunk are not used. */
 static int64_t rows_of_all(const et_product_cx *g, const et_mainloop *c) {
     int64_t most = et_most_rows(g, c->s);
-    return c->chunks < 1 || c->chunks > 16 || most > 16 ? 16 * 16 : c->chunks << log2_of(most);
+    return c->chunks < 1 || c->chunks > 16 || most > 16 ? 16 * 16 : c->chunks << et_log2_up(most);
 }
 
 int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
@@ -214,12 +214,18 @@ int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
     return room < all ? room : all;
 }
 
+bool et_mainloop_staged_at_once(const et_product_cx *g, const et_mainloop *c) {
+    int64_t most = et_most_rows(g, c->s);
+    return c->plan.rows == ET_ROWS_STAGED && !c->zeros && c->msub == 1 && c->chunks > 1 &&
+           most <= 16 && 4 + c->room - et_log2_up(most) >= et_log2_up(c->chunks);
+}
+
 /* The room that all chunks of a ask for, as a power of two; -4 where ALL elements do not hold
  * them. */
 static int room_of_all(const et_product_cx *g, const et_mainloop *c, int64_t all) {
     enum { LEAST = -4 };
     int64_t rows = rows_of_all(g, c);
-    return rows <= 16 && rows * c->pitch_a <= all ? log2_of(rows) - 4 : LEAST;
+    return rows <= 16 && rows * c->pitch_a <= all ? et_log2_up(rows) - 4 : LEAST;
 }
 
 /* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is

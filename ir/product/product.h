@@ -150,6 +150,10 @@ void et_mainloop_count(et_mainloop *);
 /* Rows of the buffer for a, small-M fragments with at most SETS sums in turn; SETS 0: as many as
  * registers have room for. */
 void et_mainloop_rows(const et_product_cx *, et_mainloop *);
+/* Are the chunks of all rows staged at once, in front of the mainloop, however many rows there are?
+ */
+bool et_mainloop_staged_at_once(const et_product_cx *, const et_mainloop *);
+int et_log2_up(int64_t n); /* of at least 1, rounded up */
 /* Rows of one chunk that the buffer for a holds at most. */
 int64_t et_mainloop_held_rows(const et_product_cx *, const et_mainloop *);
 void et_mainloop_few(const et_product_cx *, et_mainloop *, int sets);

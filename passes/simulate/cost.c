@@ -46,18 +46,6 @@ static bool reads_mutable(struct sim *s, et_expr e) {
     return r.reads;
 }
 
-struct search {
-    const et_exprs *x;
-    int tensor;
-    bool found;
-};
-
-static void find_load(void *ctx, et_expr e) {
-    struct search *f = ctx;
-    const et_node_x *n = et_x(f->x, e);
-    f->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == f->tensor;
-}
-
 /* Before there is a plan: operands that are contiguous, at places that no task decides. */
 static bool may_be_early(struct sim *s, const et_step *step) {
     bool may = !reads_mutable(s, step->nlive) && !reads_mutable(s, step->kextent);
@@ -71,15 +59,15 @@ static bool may_be_early(struct sim *s, const et_step *step) {
 static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
     const et_step *first = g->f->steps;
     const et_product_plan *w = &step->plan[ET_PLAN_MAIN];
-    struct search find = {.x = s->x, .tensor = tensor};
+    bool found = false;
     while (first < g->f->steps + g->f->nsteps && first->kind != ET_STEP_CONTRACT)
         first++;
     if (step != first || step->kind != ET_STEP_CONTRACT) return false;
     if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return false;
     for (int i = 0; i < step->nacc; i++)
-        et_walk(s->x, step->b[i], find_load, &find);
+        found |= et_expr_loads_tensor(s->x, step->b[i], tensor);
     bool asks = w->early == ET_EARLY_PIPELINE ? w->early_chunks > 0 : w->early != ET_EARLY_NONE;
-    return find.found && (w->made ? asks : may_be_early(s, step));
+    return found && (w->made ? asks : may_be_early(s, step));
 }
 
 static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,

@@ -80,7 +80,7 @@ static bool is_query(const et_exprs *x, const et_step *s, int tensor) {
     if (s->kind != ET_STEP_ATTEND || !s->rows || tensor_of(x, s->part[ET_AT_Q]) != tensor)
         return false;
     for (int k = 0; k < ET_AT_PARTS; k++)
-        if (k != ET_AT_Q && et_tile_loads(x, s->part[k], tensor)) return false;
+        if (k != ET_AT_Q && et_expr_loads_tensor(x, s->part[k], tensor)) return false;
     return true;
 }
 

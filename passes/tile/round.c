@@ -12,28 +12,10 @@ enum {
     MOST_ELEMENTS = 4096, /* of a tile: more of them take longer than a second tile costs */
 };
 
-struct search {
-    const et_exprs *x;
-    int tensor;
-    bool found;
-};
-
-static void find_load(void *ctx, et_expr e) {
-    struct search *s = ctx;
-    const et_node_x *n = et_x(s->x, e);
-    s->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == s->tensor;
-}
-
-bool et_tile_loads(const et_exprs *x, et_expr e, int tensor) {
-    struct search s = {x, tensor, false};
-    if (e.id) et_walk(x, e, find_load, &s);
-    return s.found;
-}
-
 static bool reads(const et_program *p, et_group *gr, int tensor) {
     et_expr *e[ET_GROUP_EXPRS];
     for (int i = 0, n = et_group_exprs(gr, e); i < n; i++)
-        if (et_tile_loads(p->g->exprs, *e[i], tensor)) return true;
+        if (et_expr_loads_tensor(p->g->exprs, *e[i], tensor)) return true;
     return false;
 }
 

@@ -40,9 +40,9 @@ static bool bears_parts(et_program *p, et_group *gr, int tensor) {
     et_expr *e[ET_GROUP_EXPRS];
     bool any = false, writes = gr->to.space == ET_LOAD_TENSOR && gr->to.id == tensor;
     for (int i = 0, n = et_group_exprs(gr, e); i < n; i++)
-        any |= et_tile_loads(x, *e[i], tensor);
+        any |= et_expr_loads_tensor(x, *e[i], tensor);
     for (int i = 0; i < gr->nproduct; i++)
-        if (et_tile_loads(x, gr->product[i].b, tensor)) return false;
+        if (et_expr_loads_tensor(x, gr->product[i].b, tensor)) return false;
     if (any && (writes || gr->kind != ET_GROUP_STORE)) return false;
     return !writes || (gr->kind == ET_GROUP_STORE && gr->rank < ET_MAX_RANK && !gr->slice.count);
 }

@@ -111,8 +111,6 @@ void et_tile_narrow(et_program *);
 /* The same of queries that only attention over rows of them reads, once tiles are known. */
 void et_tile_narrow_queries(et_program *);
 
-/* Does the expression load of the tensor? */
-bool et_tile_loads(const et_exprs *, et_expr, int tensor);
 /* How many of so many CUs a group without products has to itself: all, or those left to it by such
  * groups before and behind it as run at the same time, by what each has to do (round.c). */
 int et_tile_own_cus(const et_program *, const et_group *, int cus);

@@ -112,22 +112,7 @@ static val staged_in_parts(cg *g, const et_contract *c) {
     return cg_icmp(g, LLVMIntULT, once, c->now.nchunks);
 }
 
-static int log2_of(int64_t n) {
-    int bits = 0;
-    while (INT64_C(1) << bits < n)
-        bits++;
-    return bits;
-}
-
-/* Are the chunks of all rows staged at once, however many rows there are? */
-static bool staged_at_once(cg *g, const et_contract *c) {
-    int64_t lo, rows;
-    et_span(g->x, c->p.s->mlive, &lo, &rows);
-    return c->now.slots && !c->p.zeros && !c->p.rows_ahead && c->p.msub == 1 && c->p.chunks > 0 &&
-           rows <= 16 && 4 + c->p.room - log2_of(rows) >= log2_of(c->p.chunks);
-}
-
-/* Then staging is in front of the loop over chunks, before which ptxas waits for all loads in
+/* All chunks are staged in front of the loop over them, before which ptxas waits for all loads in
  * flight, also of terms that are added to the sums: rows are loaded together with these. */
 static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
@@ -278,7 +263,7 @@ static void chunks_pipelined(cg *g, et_contract *c, val chunks, val *carried) {
         return;
     }
     cg_for f;
-    if (!apart && staged_at_once(g, c)) stage_all(g, c);
+    if (!apart && et_mainloop_staged_at_once(cg_cx(g), &c->p)) stage_all(g, c);
     if (loop)
         first = cg_for_begin(g, &f, first, whole < 0 ? chunks : cg_i32(g, whole), cg_i32(g, depth),
                              whole > 0, sums + deep * c->p.nload + c->now.rowvals, carried);

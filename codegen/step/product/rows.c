@@ -195,11 +195,9 @@ bool cg_rows_still_there(cg *g, const et_contract *c) {
 
 /* log2 of N, which is at least 1, rounded up; at most 4. */
 static val log2_of(cg *g, val n) {
-    int bits_of = 0;
     if (LLVMIsAConstantInt(n)) {
-        while (bits_of < 4 && 1 << bits_of < LLVMConstIntGetSExtValue(n))
-            bits_of++;
-        return cg_i32(g, bits_of);
+        int bits = et_log2_up(LLVMConstIntGetSExtValue(n));
+        return cg_i32(g, bits < 4 ? bits : 4);
     }
     val args[] = {cg_addi(g, n, -1), LLVMConstInt(g->i1, 0, false)};
     val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for 1 */

@@ -5,7 +5,7 @@
  * with the kernel's arguments as they are there: addresses of its own memory, its number, and
  * where every member's inbox is. It ends when it has on all; where it fails on one, the others
  * are told to give up. Sessions, models and tools know nothing of it but how parts of what is cut
- * are put together (members.c). */
+ * are put together (../cut.c). */
 #include "runtime/etrt/group/group.h"
 
 #include "runtime/etrt/base/error.h"
