@@ -4,9 +4,9 @@
 # kernel computes what the graph interpreter does.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
+. "$(dirname "$0")/plan_edits.sh"
 bin=$1 src=$2
 fresh "$3"
-made=0 refused=0
 
 # Windows, a sink and a soft cap; three heads of 64 that share keys. Heads of 600, with a mask that differs by head.
 cat > one.etg << 'END'
@@ -42,28 +42,11 @@ END
 for gpu in mi300x mi355x h100; do sed 's/^cus .*/cus 4/; s/^dies .*/dies 1/' "$src/passes/machines/$gpu.machine" > $gpu.few; done
 
 try() { # MODEL EDIT: its plans changed so
-    sed "/^ *plan [lcrw][a-z]* [hw]/{ $2
-}" "$1.eti" > changed.eti
-    ! cmp -s changed.eti "$1.eti" || return 0
-    status=0
-    # shellcheck disable=SC2086
-    "$bin/etcc" changed.eti $machine -o changed.$kind 2> said || status=$?
-    case $status in
-    0)
-        made=$((made + 1))
-        # shellcheck disable=SC2086
-        [ $kind = ptx ] || "$bin/check_kernel" "$1.etg" changed.hsaco $check || die "$1 with $2 is wrong"
-        ;;
-    1)
-        refused=$((refused + 1))
-        grep -q ': its attention cannot have the plan that is given, for [gs]' said || die "$1 with $2: $(cat said)"
-        ;;
-    *) die "$1 with $2 ends with $status: $(cat said)" ;;
-    esac
+    edit_plans "$1" '[lcrw][a-z]* [hw]' "$2" ': its attention cannot have the plan that is given, for [gs]'
 }
 
 changes() { # MODEL
-    "$bin/etcc" "$1.etg" $machine --variants=1 --to scheduled -o "$1.eti"
+    "$bin/etcc" "$1.etg" $compile --variants=1 --to scheduled -o "$1.eti"
     for by in 'lanes heads 1 lane 8' 'lanes heads 2 lane 16' 'columns heads 1' 'columns heads 3' 'rows waves 1' 'rows waves 2' \
         'warpgroup waves 1' 'warpgroup waves 2'; do
         for block in '' '4 depth 1' '16 depth 2' '64 depth 2'; do
@@ -88,14 +71,14 @@ changes() { # MODEL
     for early in none indices prefetch run; do try "$1" "s/ early [a-z]*//; s/\$/ early $early/"; done
 }
 
-check='--device emu:gfx942:cus=4:xcds=1' machine=--machine=./mi300x.few kind=hsaco
+check='--device emu:gfx942:cus=4:xcds=1' compile=--machine=./mi300x.few kind=hsaco
 changes one
 changes deep
-check='--set N=97' machine=--machine=./mi355x.few
+check='--set N=97' compile=--machine=./mi355x.few
 changes rows
 grep -q '^ *plan rows waves ' rows.eti || die 'no plan has rows of queries'
 # What only NVIDIA's GPUs have: plans end the same way, though no kernel runs here.
-machine=--machine=./h100.few kind=ptx
+compile=--machine=./h100.few kind=ptx
 changes one
 grep -q '^ *plan columns heads 3 ' one.eti || die 'no heads are columns'
 changes rows

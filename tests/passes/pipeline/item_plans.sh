@@ -4,9 +4,9 @@
 # every AMD kernel computes what the graph interpreter does.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
+. "$(dirname "$0")/plan_edits.sh"
 bin=$1 src=$2
 fresh "$3"
-made=0 refused=0
 
 # Rows of a norm, one and two, that the workgroup shares; the largest of few and of many; sums of columns, and of what is
 # gathered; a rotary embedding behind a product.
@@ -56,28 +56,12 @@ output y : f32[N, 4, 64] = rope(q, positions, theta=10000)
 END
 
 try() { # MODEL KIND EDIT: plans of KIND, a word that they begin with, changed so
-    sed "/^ *plan $2 /{ $3
-}" "$1.eti" > changed.eti
-    ! cmp -s changed.eti "$1.eti" || return 0
-    status=0
-    "$bin/etcc" changed.eti --target=$target -o changed.$kind 2> said || status=$?
-    case $status in
-    0)
-        made=$((made + 1))
-        # shellcheck disable=SC2086
-        [ $kind = ptx ] || "$bin/check_kernel" "$1.etg" changed.hsaco $device || die "$1 with $3 is wrong"
-        ;;
-    1)
-        refused=$((refused + 1))
-        grep -q ': its \(map\|reduction\) cannot have the plan that is given, for '$target': ' said || die "$1 with $3: $(cat said)"
-        ;;
-    *) die "$1 with $3 ends with $status: $(cat said)" ;;
-    esac
+    edit_plans "$1" "$2 " "$3" ': its \(map\|reduction\) cannot have the plan that is given, for '$target': '
 }
 
 changes() { # MODEL
-    "$bin/etcc" "$1.etg" --target=$target --variants=1 --to scheduled -o "$1.eti"
-    "$bin/etcc" "$1.eti" --target=$target --to scheduled -o again.eti
+    "$bin/etcc" "$1.etg" $compile --variants=1 --to scheduled -o "$1.eti"
+    "$bin/etcc" "$1.eti" $compile --to scheduled -o again.eti
     cmp "$1.eti" again.eti
     for n in 1 2 4 8 16; do try "$1" vector "s/vector [0-9]*/vector $n/"; done
     for n in 2 3 4 8; do
@@ -103,11 +87,11 @@ changes() { # MODEL
     done
 }
 
-target=gfx942 kind=hsaco device='--device emu:gfx942:cus=7:xcds=2'
+target=gfx942 compile=--target=gfx942 kind=hsaco check='--device emu:gfx942:cus=7:xcds=2'
 for model in one few many gathered behind; do changes $model; done
 grep -q '^ *plan lanes 256 ' few.eti || die 'no workgroup shares its rows'
 grep -q '^ *plan lanes 1 vector 2 .* wide 2$' gathered.eti || die 'no lane has neighbouring rows'
-target=sm_90 kind=ptx
+target=sm_90 compile=--target=sm_90 kind=ptx
 for model in many behind; do changes $model; done
 grep -q '^ *plan vector 8 early copy$' behind.eti || die 'no weights are copied early'
 grep -q '^ *plan vector [0-9]* early loads$' many.eti || die 'nothing is loaded early'

@@ -4,10 +4,10 @@
 # kernel computes what the graph interpreter does.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
+. "$(dirname "$0")/plan_edits.sh"
 bin=$1 src=$2
 fresh "$3"
-device='--device emu:gfx942:cus=7:xcds=2'
-made=0 refused=0 target=gfx942 kind=hsaco
+check='--device emu:gfx942:cus=7:xcds=2' compile=--target=gfx942 target=gfx942 kind=hsaco
 
 cat > plain.etg << 'END'
 model plain
@@ -28,23 +28,7 @@ output y : f32[N, 64] = x @ bf16(f32(u) * s).T
 END
 
 try() { # MODEL.etg EDIT: its plans changed so
-    sed "/^ *plan rows /{ $2
-}" "${1%.etg}.eti" > changed.eti
-    ! cmp -s changed.eti "${1%.etg}.eti" || return 0
-    status=0
-    "$bin/etcc" changed.eti --target=$target -o changed.$kind 2> said || status=$?
-    case $status in
-    0)
-        made=$((made + 1))
-        # shellcheck disable=SC2086
-        [ $kind = ptx ] || "$bin/check_kernel" "$1" changed.hsaco $device || die "$1 with $2 is wrong"
-        ;;
-    1)
-        refused=$((refused + 1))
-        grep -q 'cannot have the plan that is given, for '$target': ' said || die "$1 with $2: $(cat said)"
-        ;;
-    *) die "$1 with $2 ends with $status: $(cat said)" ;;
-    esac
+    edit_plans "${1%.etg}" 'rows ' "$2" 'cannot have the plan that is given, for '$target': '
 }
 
 for etg in plain.etg row.etg quantised.etg; do
@@ -83,7 +67,7 @@ input x : bf16[M, 1024]
 weight u : bf16[8192, 1024]
 output y : f32[M, 8192] = x @ u.T
 END
-target=sm_90 kind=ptx
+target=sm_90 compile=--target=sm_90 kind=ptx
 for etg in wide.etg few.etg; do
     "$bin/etcc" "$etg" --target=sm_90 --unstreamed --variants=1 --to scheduled -o "${etg%.etg}.eti"
     before=$made,$refused
@@ -93,7 +77,7 @@ for etg in wide.etg few.etg; do
 done
 grep -q '^ *plan .* prefetch [0-9]' few.eti || die 'no weights are prefetched'
 grep -q '^ *plan .* prefetch_auxiliary' wide.eti || die 'no auxiliary operands are prefetched'
-target=gfx942 kind=hsaco
+target=gfx942 compile=--target=gfx942 kind=hsaco
 # How much of k is multiplied at a time is one number, wherever it is written.
 "$bin/etcc" plain.etg --variants=1 --explain -o plain.hsaco > explained
 for etg in plain row; do
