@@ -3,10 +3,14 @@
  * whether its weights stream, of which stages, and which operands have tags. */
 #include "passes/product/product.h"
 
+static int whole_lines(int64_t bytes) {
+    return (int)(bytes + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;
+}
+
 int et_stream_stage(int bytes, int64_t beside, bool packed) {
-    bytes += (int)(beside + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;
+    bytes += whole_lines(beside);
     /* Packed, of as many k's: half of them, and which of four columns they are of. */
-    return packed ? bytes / 2 + bytes / 16 : bytes;
+    return packed ? whole_lines(bytes / 2 + bytes / 16) : bytes;
 }
 
 static et_product_cx context(const et_product_options *o, const et_program *p, const et_func *f,

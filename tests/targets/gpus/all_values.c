@@ -55,7 +55,7 @@ static const struct column inputs[] = {{"b", "BF16", 2, sixteen}, {"b2", "BF16",
 static const struct column weights[] = {{"c", "F8_E4M3", 1, e4m3}, {"d", "F8_E5M2", 1, e5m2}};
 
 static bool make(const char *path, const struct column *col, int n, int rows, int columns) {
-    struct etrt_st_tensor t[8];
+    struct etrt_st_tensor t[8] = {{0}};
     char err[ETRT_ST_ERR];
     for (int i = 0; i < n; i++) {
         size_t each = (size_t)col[i].bytes, count = (size_t)rows * (size_t)columns;
