@@ -1,5 +1,6 @@
 /* Launches of a mix, as the simulator plays them. */
 #include "bench/mixes/mixes.h"
+#include "codegen/targets/targets.h"
 #include "frontend/frontend.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
@@ -8,6 +9,7 @@
 
 struct mix_program {
     const struct mix *mix;
+    et_planned on;
     et_program *p;
     et_sim_values *values;
     int64_t syms[ET_MAX_SYMS];
@@ -45,9 +47,10 @@ struct mix_program *mix_compile(const struct mix *m, et_arena *a, et_placement p
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     char err[ET_SIM_ERR] = "it does not compile";
     et_diags *d = et_diags_create(a);
-    const et_pass_options o = {.machine = m->machine, .unverified = true, .placement = placement};
+    et_pass_options o = {.unverified = true, .placement = placement};
     struct mix_program *mp = et_alloc(a, sizeof *mp);
     mp->mix = m;
+    et_plan_for(&o, m->machine, et_target_find(m->machine->target), &mp->on);
     et_graph *g = parse(m, a, d);
     bool ok = g && et_passes_run(g, &o, &mp->p);
     et_diag_print(d, stderr);
@@ -125,7 +128,7 @@ static bool simulate(struct mix_program *mp, const struct mix_how *how, unsigned
     struct player player = {mp, how, out->done, numbering};
     for (int m = 0; m < mp->mix->nmodels; m++)
         left_out[m] = !(set >> m & 1);
-    const et_sim_options o = {.machine = mp->mix->machine,
+    const et_sim_options o = {.machine = &mp->on.machine,
                               .syms = mp->syms,
                               .mode = how->mode,
                               .left_out = left_out,

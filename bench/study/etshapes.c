@@ -2,6 +2,7 @@
  * each power of two within the bounds: the predicted time with the variants etcc would choose, with
  * one variant for all sizes, and with a program compiled for that size alone, on the machine model.
  */
+#include "codegen/targets/targets.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
 #include "passes/cost/cost.h"
@@ -74,7 +75,10 @@ static void print_head(const et_graph *g, const et_pass_options *o, const et_pro
 }
 
 static bool print_table(struct source *s, et_diags *d, int most) {
-    const et_pass_options o = {.machine = et_machine_default()};
+    const et_machine *m = et_machine_default();
+    et_planned on;
+    et_pass_options o = {0};
+    et_plan_for(&o, m, et_target_find(m->target), &on);
     et_program *single = NULL, *split = NULL;
     int64_t lo, hi;
     double worst = 0;

@@ -4,6 +4,7 @@
  * blocks: the second waits for its own block alone, and a token's sum for the blocks its rows are
  * in. Static and dynamic have the same events. */
 #include "bench/study/study.h"
+#include "codegen/targets/targets.h"
 #include "ir/eti/eti.h"
 #include "passes/passes.h"
 #include "passes/simulate/simulate.h"
@@ -224,12 +225,14 @@ static bool play(struct layer *l, const char *text, et_schedule_kind schedule, e
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    const et_pass_options o = {.machine = &on->m, .unverified = true, .schedule = schedule};
+    et_planned planned;
+    et_pass_options o = {.unverified = true, .schedule = schedule};
+    et_plan_for(&o, &on->m, et_target_find(on->m.target), &planned);
     et_graph *g = et_eti_parse(a, d, "experts", text, strlen(text), &p);
     int64_t none[1] = {0};
     char err[ET_SIM_ERR] = "";
     et_sim_options so = {
-        .machine = &on->m, .syms = none, .wide_push = wide, .value = value, .ctx = l};
+        .machine = &planned.machine, .syms = none, .wide_push = wide, .value = value, .ctx = l};
     bool ok = g && et_passes_resume(g, p, &o, &l->prog);
     so.mode = way == STUDY_UNFUSED ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
     so.spread = on->spread;

@@ -8,6 +8,7 @@
  * C - 1. Floating-point inputs are logits of a router: Gumbel noise, and S times the logarithm of a
  * Zipf distribution over the last axis, so that softmax and top-k choose columns that often. */
 #include "bench/study/study.h"
+#include "codegen/targets/targets.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
 #include "ir/graph/ops.h"
@@ -95,10 +96,11 @@ static const struct {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static et_program *compile(const struct study *s, int64_t n, et_schedule_kind schedule,
-                           et_arena *a) {
+                           et_planned *on, et_arena *a) {
     et_dim_range range = {s->dim, n, n};
     et_diags *d = et_diags_create(a);
-    const et_pass_options o = {.machine = &s->on.m, .unverified = true, .schedule = schedule};
+    et_pass_options o = {.unverified = true, .schedule = schedule};
+    et_plan_for(&o, &s->on.m, et_target_find(s->on.m.target), on);
     et_program *p = NULL;
     et_graph *g = et_parse_etg_narrow(a, d, s->file, s->text, s->bytes, &range);
     bool ok = g && et_sym_count(g->exprs) < MOST_SYMS && et_passes_run(g, &o, &p);
@@ -118,12 +120,13 @@ static bool play(const struct study *s, int64_t n, int column, et_sim_result *r)
     et_arena *a = et_arena_create();
     char err[ET_SIM_ERR] = "it does not compile";
     int64_t syms[MOST_SYMS], hi;
-    et_program *p = compile(s, n, columns[column].schedule, a);
+    et_planned on;
+    et_program *p = compile(s, n, columns[column].schedule, &on, a);
     et_sim_values *values = NULL;
     for (int i = 0; p && i < et_sym_count(p->g->exprs); i++)
         et_sym_range(p->g->exprs, i, &syms[i], &hi);
     if (p) values = et_sim_values_create(p, syms, make_inputs(s, p->g, syms), err);
-    et_sim_options o = {.machine = &s->on.m, .syms = syms, .value = et_sim_value, .ctx = values};
+    et_sim_options o = {.machine = &on.machine, .syms = syms, .value = et_sim_value, .ctx = values};
     o.mode = way == STUDY_UNFUSED ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
     o.wide_push = columns[column].wide;
     o.spread = s->on.spread;

@@ -2,6 +2,7 @@
  * and 5 device-wide events per layer, and the price of a device-wide event on an MI300X against the
  * boundary of a kernel. */
 #include "bench/study/study.h"
+#include "codegen/targets/targets.h"
 #include "ir/eti/eti.h"
 #include "passes/machine/machine.h"
 #include "passes/passes.h"
@@ -60,12 +61,15 @@ static double play(char *text, const et_machine *m, et_sim_mode mode, double str
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    const et_pass_options o = {.machine = et_machine_default(), .unverified = true};
+    et_planned on;
+    et_pass_options o = {.unverified = true};
+    et_plan_for(&o, m, et_target_find(m->target), &on);
     et_graph *g = text ? et_eti_parse(a, d, "probe", text, strlen(text), &p) : NULL;
     et_sim_result r = {.us = -1};
     char err[ET_SIM_ERR];
     int64_t none[1] = {0};
-    et_sim_options so = {.machine = m, .syms = none, .mode = mode, .straggle_us = straggle_us};
+    et_sim_options so = {
+        .machine = &on.machine, .syms = none, .mode = mode, .straggle_us = straggle_us};
     bool ok = g && et_passes_resume(g, p, &o, &p) && et_simulate(p, &so, &r, err);
     et_diag_print(d, stderr);
     if (!ok) fprintf(stderr, "etstudy: the probe could not be played\n");

@@ -241,21 +241,16 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         return false;
     if (o->to == ET_STAGE_GRAPH) return write_text(graph_text, g, o->output, d);
     et_findings findings = {0};
-    et_machine on = *(o->on ? o->on : et_machine_for(o->target));
-    et_target target = *et_target_find(o->target);
-    if (et_is_without(o->without, ET_FEATURE_WARPGROUP)) { /* as codegen.c has it */
-        on.group_waves = 0;
-        target.warpgroup = NULL;
-    }
-    et_pass_options passes = {.machine = &on,
-                              .dump = o->dump,
+    const et_target *target = et_target_find(o->target);
+    et_planned on;
+    et_pass_options passes = {.dump = o->dump,
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
                               .verbose = o->verbose,
                               .unverified = o->unverified,
                               .schedule = o->schedule,
                               .without = o->without,
-                              .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(&target),
+                              .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(target),
                               .zeros = o->sparse == ET_SPARSE_ZEROS,
                               .keep_order = o->sparse != ET_SPARSE_NONE,
                               .carried = o->carried,
@@ -265,8 +260,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .profile = o->times,
                               .findings = o->explain ? &findings : NULL,
                               .to = o->to};
-    const et_product_options plans = et_plans_by(&passes, &target);
-    on.plans = &plans;
+    et_plan_for(&passes, o->on ? o->on : et_machine_for(o->target), target, &on);
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
     if (o->notes) tell_schedule(o, p);
@@ -280,7 +274,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return explain(p, o, &passes, NULL, d);
     if (!find_event(p, o->break_event, d)) return false;
-    et_codegen_options codegen = {.target = et_target_find(o->target),
+    et_codegen_options codegen = {.target = target,
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,
                                   .unoptimised = o->unoptimised,

@@ -6,6 +6,7 @@
 #include "ir/program/program.h"
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
+#include "passes/product/product.h"
 
 /* How the CUs of each task are chosen. */
 typedef enum {
@@ -47,6 +48,16 @@ typedef struct {
     struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
+
+/* A machine, and by what steps are planned and priced for it (et_machine.plans). */
+typedef struct {
+    et_machine machine;
+    et_target target;
+    et_product_options plans;
+} et_planned;
+/* Makes MACHINE of the options, all others of which are set, that of OUT: a copy of M that plans
+ * for T, both without the features that the options leave out. OUT lives as long as the options. */
+void et_plan_for(et_pass_options *, const et_machine *m, const et_target *t, et_planned *out);
 
 /* ET_SLICES_AUTO: one for each die of the machine, where that is predicted to be faster. */
 enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };

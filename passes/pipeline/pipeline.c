@@ -34,6 +34,22 @@ const char *et_carried_name(int i) {
     return i >= 0 && i <= ET_CARRIED_NONE ? names[i] : NULL;
 }
 
+void et_plan_for(et_pass_options *o, const et_machine *m, const et_target *t, et_planned *out) {
+    out->machine = *m;
+    out->target = *t;
+    if (et_is_without(o->without, ET_FEATURE_WARPGROUP)) {
+        out->machine.group_waves = 0;
+        out->target.warpgroup = NULL;
+    }
+    o->machine = &out->machine;
+    out->plans = (et_product_options){.target = &out->target,
+                                      .without = o->without,
+                                      .packed = o->packed,
+                                      .zeros = o->zeros,
+                                      .stream_bytes = et_may_stream(o) ? m->stream_kb << 10 : 0};
+    out->machine.plans = &out->plans;
+}
+
 static void dump(const et_pipeline *pl, const char *pass) {
     const et_pass_options *o = pl->opt;
     if (!et_is_dumped(o, pass)) return;

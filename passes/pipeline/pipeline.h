@@ -38,15 +38,6 @@ static inline bool et_may_have_slots(const et_pass_options *o) {
     return et_may_stream(o) && !o->packed && !et_is_without(o->without, ET_FEATURE_STREAM_MANY);
 }
 
-/* What products are planned by, for the machine of the options (et_machine.plans). */
-static inline et_product_options et_plans_by(const et_pass_options *o, const et_target *t) {
-    return (et_product_options){.target = t,
-                                .without = o->without,
-                                .packed = o->packed,
-                                .zeros = o->zeros,
-                                .stream_bytes = et_may_stream(o) ? o->machine->stream_kb << 10 : 0};
-}
-
 /* Is what PASS does to be printed? */
 static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
     return o->dump && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0);

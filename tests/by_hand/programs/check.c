@@ -414,9 +414,8 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
                                              ET_SCHEDULE_HYBRID};
     static const et_placement places[] = {ET_PLACEMENT_ALL, ET_PLACEMENT_ALL, ET_PLACEMENT_ALL,
                                           ET_PLACEMENT_GREEDY, ET_PLACEMENT_ILP};
-    et_machine on = *et_machine_for(target);
-    et_pass_options opt = {.machine = &on,
-                           .schedule = kinds[draw(c, 5)],
+    et_planned on;
+    et_pass_options opt = {.schedule = kinds[draw(c, 5)],
                            .placement = places[draw(c, 5)],
                            .quick = draw(c, 3) > 0,
                            .check_text = draw(c, 12) == 0};
@@ -427,8 +426,7 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
     }
     bool variants = draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;
     if (opt.schedule == ET_SCHEDULE_STATIC && draw(c, 10) == 0) opt.slices = 2 << draw(c, 3);
-    const et_product_options plans = et_plans_by(&opt, et_target_find(target));
-    on.plans = &plans;
+    et_plan_for(&opt, et_machine_for(target), et_target_find(target), &on);
     snprintf(c->how, sizeof c->how, "%s, %s, placement %s%s%s", target,
              et_schedule_name(opt.schedule), et_placement_name((int)opt.placement),
              opt.slices ? ", in slices" : "", variants ? ", variants" : "");

@@ -71,10 +71,9 @@ static et_program *schedule(struct test *t, et_schedule_kind how, uint64_t order
     et_program *p = NULL, *done = NULL;
     t->diags = et_diags_create(t->arena);
     t->g = et_eti_parse(t->arena, t->diags, "random.eti", t->text.text, t->text.bytes, &p);
-    et_machine on = *et_machine_for(t->target);
-    et_pass_options opt = {.machine = &on, .unverified = true, .schedule = how};
-    const et_product_options plans = et_plans_by(&opt, et_target_find(t->target));
-    on.plans = &plans;
+    et_planned on;
+    et_pass_options opt = {.unverified = true, .schedule = how};
+    et_plan_for(&opt, et_machine_for(t->target), et_target_find(t->target), &on);
     if (!t->g || !et_passes_resume(t->g, p, &opt, &done)) return NULL;
     for (int i = 0; order && i < done->ngrids; i++) { /* a hybrid of its own */
         done->grids[i].dynamic = pick(t, 100) < 60;

@@ -231,15 +231,14 @@ static void check(const char *path, const et_pass_options *opt) {
 int main(int argc, char **argv) {
     if (argc < 4) return 2;
     const et_target *t = et_target_find(argv[1]);
-    et_machine on = *et_machine_for(argv[1]);
-    et_pass_options opt = {.machine = &on, .unverified = true};
+    et_planned on;
+    et_pass_options opt = {.unverified = true};
     if (strchr(argv[2], 's')) opt.packed = et_target_packs(t), opt.keep_order = true;
     if (strchr(argv[2], 'd')) opt.schedule = ET_SCHEDULE_DYNAMIC;
     if (strchr(argv[2], 'u')) opt.without = et_features_named("stream");
     if (strchr(argv[2], 'c')) opt.carried = ET_CARRIED_ALL;
-    const et_product_options plans = et_plans_by(&opt, t);
-    on.plans = &plans;
-    c.m = &on;
+    et_plan_for(&opt, et_machine_for(argv[1]), t, &on);
+    c.m = &on.machine;
     for (int i = 3; i < argc; i++)
         check(argv[i], &opt);
     printf("%s %s: %d products, of which %d did not stream after all, %d got slots and %d tags, %d "
