@@ -117,6 +117,11 @@ static bool check_steps(cg *g, const et_program *p) {
                 ok &= check_contract(g, f, &f->steps[k]);
             else if (f->steps[k].kind == ET_STEP_ATTEND)
                 ok &= check_attend(g, f, &f->steps[k]);
+            else if (f->steps[k].kind == ET_STEP_SCAN && f->steps[k].lanes > g->t->wave) {
+                cg_error(g, "%s: %d lanes share a result of a scan, a wave has %d", f->name,
+                         f->steps[k].lanes, g->t->wave);
+                ok = false;
+            }
     }
     return ok;
 }

@@ -102,6 +102,8 @@ static bool lies_in_memory(const et_func *f, const et_step *s, const et_step_exp
         return et_step_stages(f, s) || (s->stage_b < 0 && strcmp(e->name, "b") == 0);
     case ET_STEP_ATTEND:
         return s->rows || strcmp(e->name, "Q") != 0;
+    case ET_STEP_SCAN: /* of all rows of the launch */
+        return true;
     default:
         return false;
     }

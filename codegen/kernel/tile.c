@@ -58,6 +58,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         [ET_STEP_MAP] = cg_step_map,
         [ET_STEP_REDUCE] = cg_step_reduce,
         [ET_STEP_ATTEND] = cg_step_attend,
+        [ET_STEP_SCAN] = cg_step_scan,
     };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};

@@ -22,6 +22,7 @@ void cg_step_map(cg *, const et_step *);
 void cg_maps_early(cg *, const et_func *);
 void cg_maps_early_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
+void cg_step_scan(cg *, const et_step *);
 /* ---- plan.c: products ---- */
 /* What the derivation of mainloops may look at, of what is being emitted. */
 const et_product_cx *cg_cx(cg *);

@@ -6,75 +6,8 @@
 
 /* ---- attend ---- */
 
-/* i in 0..N, h in 0..NH, p in 0..CTX, d in 0..D */
-static bool variable(et_sema *s, const et_ast *e, int which, int64_t *out_var) {
-    int64_t lo, hi;
-    et_expr first, size;
-    if (e->kind != ET_E_RANGE) {
-        et_sema_error(s, e->loc, "argument %d of attend is a range such as %c in 0..N", which + 1,
-                      "ihpd"[which]);
-        et_sema_note(s, e->loc,
-                     "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
-                     " q = ..., k = ..., v = ...)");
-        return false;
-    }
-    if (!et_sema_size(s, e->kid[0], &first) || !et_sema_size(s, e->kid[1], &size)) return false;
-    if (!et_is_int(s->x, first, &lo) || lo != 0)
-        return et_sema_error(s, e->kid[0]->loc, "'%s' runs from 0, not from %s", e->text,
-                             et_sema_text(s, first));
-    if (!et_bounds(s->x, size, &lo, &hi) || lo < 1 || hi > INT32_MAX)
-        return et_sema_error(s, e->kid[1]->loc, "'%s' must take at least one value, this is %s",
-                             e->text, et_sema_text(s, size));
-    if ((which == ET_AT_H || which == ET_AT_D) && lo != hi)
-        return et_sema_error(s, e->kid[1]->loc, "the number of %s must be a constant",
-                             which == ET_AT_H ? "heads" : "elements of a head");
-    *out_var = et_graph_var(s->graph, e->text, size);
-    return true;
-}
-
-/* The values that loads are of, in the order in which the node has them. */
-struct operands {
-    et_sema *s;
-    et_value value[ET_MAX_ARGS];
-    int n;
-};
-
-static et_expr number_load(void *ctx, et_exprs *x, et_expr leaf) {
-    struct operands *o = ctx;
-    et_node_x n = *et_x(x, leaf);
-    bool scalar = n.op == ET_X_ARG && n.i != ET_ARG_QK;
-    if (!scalar && n.op != ET_X_LOAD) return ET_NO_EXPR;
-    int i = 0;
-    while (i < o->n && o->value[i].id != (uint32_t)n.i)
-        i++;
-    if (i == ET_MAX_ARGS) return ET_NO_EXPR; /* reported when it is counted */
-    if (i == o->n) o->value[o->n++] = (et_value){(uint32_t)n.i};
-    return et_load(x, ET_LOAD_ARG, i, n.type, scalar ? 0 : n.nops, n.ops);
-}
-
-static bool part_of(et_sema *s, const et_attention_row *r, const et_ast *value, struct operands *o,
-                    et_expr *out) {
-    et_elem v;
-    if (!et_sema_eval(s, value, ET_IN_VALUE, &v)) return false;
-    if (v.shape.rank) {
-        et_sema_error(s, value->loc, "%s: %s is not one element", r->what,
-                      et_sema_shape_text(s, &v));
-        et_sema_note(s, value->loc, "index every dimension, as in x[i, h, d]");
-        return false;
-    }
-    if (r->type == ET_T_PRED && v.type != ET_T_PRED) /* a number counts where it is not 0 */
-        v.body = et_op2(s->x, ET_X_NE, v.body, et_int(s->x, 0));
-    if (r->type != ET_T_PRED && v.type == ET_T_PRED)
-        return et_sema_error(s, value->loc, "%s must be a number, this is a condition", r->what);
-    if (r->type == ET_T_I32 && v.type != ET_T_I32) {
-        et_sema_error(s, value->loc, "%s must be i32, this is floating-point", r->what);
-        et_sema_note(s, value->loc, "write i32(...) to convert");
-        return false;
-    }
-    *out = r->type == ET_T_F32 && v.type == ET_T_I32 ? et_op1(s->x, ET_X_TO_F32, v.body) : v.body;
-    *out = et_subst(s->x, *out, number_load, o);
-    return true;
-}
+static const char usage[] = "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
+                            " q = ..., k = ..., v = ...)";
 
 static const et_attention_row *row_of(et_sema *s, const et_kwarg *kw) {
     et_guess g = {.name = kw->name.text};
@@ -88,8 +21,8 @@ static const et_attention_row *row_of(et_sema *s, const et_kwarg *kw) {
 }
 
 static bool parts(et_sema *s, const et_ast *e, const et_def *names, const et_elem *elems,
-                  struct operands *o, et_attr *attr, int *nattr) {
-    bool given[ET_AT_PARTS] = {false}, poison[ET_AT_VARS + 1] = {false}, ok = true;
+                  et_operands *o, et_attr *attr, int *nattr) {
+    bool given[ET_AT_PARTS] = {false}, ok = true;
     for (int i = 0; i < e->nkw; i++) {
         const et_attention_row *r = row_of(s, &e->kw[i]);
         if (!r || given[r - et_attention_rows]) {
@@ -99,18 +32,8 @@ static bool parts(et_sema *s, const et_ast *e, const et_def *names, const et_ele
         given[r - et_attention_rows] = true;
         et_def scope = *names; /* the product is there for the score alone */
         if (r - et_attention_rows == ET_AT_SCORE) scope.nparams++;
-        et_frame frame = {.def = &scope,
-                          .args = elems,
-                          .poison = poison,
-                          .call = e->loc,
-                          .inner = true,
-                          .up = s->frame};
-        s->frame = &frame;
-        s->points++;
         et_expr body;
-        bool good = part_of(s, r, e->kw[i].value, o, &body);
-        s->points--;
-        s->frame = frame.up;
+        bool good = et_points_part(s, e, &scope, elems, r->what, r->type, e->kw[i].value, o, &body);
         ok &= good;
         if (good) attr[(*nattr)++] = (et_attr){.name = r->name, .kind = ET_A_EXPR, .expr = body};
     }
@@ -129,28 +52,20 @@ bool et_lower_attend(et_sema *s, const et_call *c, et_elem *out) {
     bool ok = true;
     if (e->n != ET_AT_VARS) {
         et_sema_error(s, e->loc, "attend takes four ranges, of query, head, position and element");
-        et_sema_note(s, e->loc,
-                     "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
-                     " q = ..., k = ..., v = ...)");
+        et_sema_note(s, e->loc, "%s", usage);
         return false;
     }
-    for (int v = 0; v < ET_AT_VARS; v++)
-        ok &= variable(s, e->kid[v], v, &var[v]);
-    if (!ok) return false;
     for (int v = 0; v < ET_AT_VARS; v++) {
-        names[v] = (et_ident){e->kid[v]->text, e->kid[v]->loc};
-        elems[v] = et_elem_scalar(s, et_var(s->x, (int)var[v]));
-        for (int u = 0; u < v; u++)
-            if (strcmp(names[u].text, names[v].text) == 0)
-                return et_sema_error(s, names[v].loc, "'%s' is already a variable of this attend",
-                                     names[v].text);
+        const char *what = v == ET_AT_H ? "heads" : v == ET_AT_D ? "elements of a head" : NULL;
+        ok &= et_points_range(s, e, v, "ihpd"[v], what, usage, &var[v]);
     }
+    if (!ok || !et_points_names(s, e, var, names, elems)) return false;
     names[ET_AT_VARS] = (et_ident){"qk", e->loc};
     elems[ET_AT_VARS] = et_elem_scalar(s, et_arg(s->x, ET_ARG_QK, ET_T_F32));
     et_def scope = {.name = "attend", .loc = e->loc, .params = names, .nparams = ET_AT_VARS};
     et_attr attr[1 + ET_AT_PARTS] = {
         {.name = "over", .kind = ET_A_VARS, .n = ET_AT_VARS, .ints = var}};
-    struct operands o = {.s = s};
+    et_operands o = {.s = s};
     int nattr = 1;
     if (!parts(s, e, &scope, elems, &o, attr, &nattr)) return false;
     if (o.n == ET_MAX_ARGS)

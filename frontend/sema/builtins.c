@@ -78,6 +78,7 @@ static const et_builtin builtins[] = {
       {"sink", ET_KW_TENSOR, false, 0}},
      "write attention(q, k_cache, v_cache, slots, positions, scale = 1/8)"},
     {"attend", "*", et_lower_attend, 0, {{0}}, NULL},
+    {"scan", "*", et_lower_scan, 0, {{0}}, NULL},
     {"gather", "ti", et_lower_gather, 0, {{0}}, "write gather(table, indices)"},
     {"reshape", "tl", et_lower_reshape, 0, {{0}}, "write reshape(x, [N, 8])"},
     {"transpose", "tl", et_lower_transpose, 0, {{0}}, "write transpose(x, [1, 0])"},

@@ -30,13 +30,15 @@ struct form {
     const struct form *up;
 };
 
-/* A variable of a call around, such as i in attend(i in 0..N, ...), or what attend calls a product.
+/* A variable of a call around, such as i in attend(i in 0..N, ...), or what attend and scan give a
+ * name to.
  */
 static bool is_range(const struct form *f, const char *name) {
     for (; f; f = f->up)
         for (int i = 0; i < f->call->n; i++)
             if (f->call->kid[i]->kind == ET_E_RANGE &&
-                (strcmp(f->call->kid[i]->text, name) == 0 || strcmp(name, "qk") == 0))
+                (strcmp(f->call->kid[i]->text, name) == 0 || strcmp(name, "qk") == 0 ||
+                 strcmp(name, "s") == 0 || strcmp(name, "seen") == 0))
                 return true;
     return false;
 }

@@ -63,7 +63,7 @@ static void find_point(void *ctx, et_expr e) {
     for (int l = 0; x->op == ET_X_VAR && l < p->s->graph->nloops; l++)
         loop |= p->s->graph->loops[l].var == x->i;
     p->any |= x->op == ET_X_LOAD || (x->op == ET_X_VAR && !loop);
-    p->any |= x->op == ET_X_ARG && x->i == ET_ARG_QK;
+    p->any |= x->op == ET_X_ARG && et_own_arg_name(x->i);
 }
 
 bool et_elem_is_point(et_sema *s, const et_elem *e) {
@@ -96,9 +96,10 @@ static et_expr stored(et_sema *s, et_expr body, et_dtype dtype) {
 
 static bool map_node(et_sema *s, et_loc loc, const et_elem *e, et_dtype dtype, et_value *out) {
     if (et_elem_is_point(s, e)) {
-        et_sema_error(s, loc,
-                      "this is the element for one value of attend's variables, not a tensor");
-        et_sema_note(s, loc, "compute tensors before attend, and index them in it");
+        et_sema_error(
+            s, loc,
+            "this is the element for one value of each of a call's variables, not a tensor");
+        et_sema_note(s, loc, "compute tensors before the call, and index them in it");
         return false;
     }
     et_attr attrs[] = {
@@ -223,7 +224,7 @@ static bool combine(et_sema *s, et_loc loc, int n, et_elem *const e[], et_elem *
         for (int k = 0; k < n; k++) {
             if (et_elem_is_point(s, e[k]))
                 return et_sema_error(s, loc,
-                                     "more than %d operations or %d tensors in one part of attend",
+                                     "more than %d operations or %d tensors in one part of a call",
                                      MAX_BODY, ET_MAX_ARGS);
             if (!cut(s, loc, e[k])) return false;
         }

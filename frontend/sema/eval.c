@@ -128,7 +128,7 @@ static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
         et_sema_note(s, e->loc, "lists give reshape its shape and transpose its permutation");
         return false;
     case ET_E_RANGE:
-        return et_sema_error(s, e->loc, "only a weight and attend have '%s in ...'", e->text);
+        return et_sema_error(s, e->loc, "only a weight, attend and scan have '%s in ...'", e->text);
     default:
         return et_sema_error(s, e->loc, "':' belongs in an index");
     }

@@ -256,12 +256,32 @@ bool et_sema_def(et_sema *, const et_stm *, bool is_prelude); /* register a def 
 const et_builtin *et_builtin_find(const char *name);
 const et_builtin *et_builtin_at(int i); /* NULL past the end */
 
-/* ---- lower.c, rope.c, attend.c: what the rows of the table call ---- */
+/* ---- points.c: expressions for one value of each of a call's variables, attend and scan ---- */
+enum { ET_POINT_NAMES = 8 }; /* variables, and what a part may read beside them */
+/* The values that loads are of, in the order in which the node has them. */
+typedef struct {
+    et_sema *s;
+    et_value value[ET_MAX_ARGS];
+    int n;
+} et_operands;
+/* Argument WHICH of CALL, a range from 0: a variable. CONSTANT: what it counts, where that must be
+ * a constant, or NULL. */
+bool et_points_range(et_sema *, const et_ast *call, int which, char letter, const char *constant,
+                     const char *usage, int64_t *out_var);
+/* Names and elements of the variables. */
+bool et_points_names(et_sema *, const et_ast *call, const int64_t *var, et_ident *names,
+                     et_elem *elems);
+/* VALUE as such an expression, of names in SCOPE that stand for ELEMS. */
+bool et_points_part(et_sema *, const et_ast *call, const et_def *scope, const et_elem *elems,
+                    const char *what, et_type type, const et_ast *value, et_operands *,
+                    et_expr *out);
+
+/* ---- lower.c, rope.c, attend.c, scan.c: what the rows of the table call ---- */
 typedef bool et_lower_fn(et_sema *, const et_call *, et_elem *out);
 et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_random, et_lower_cast,
     et_lower_reduce, et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm,
-    et_lower_rope, et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape,
-    et_lower_transpose, et_lower_concat;
+    et_lower_rope, et_lower_attention, et_lower_attend, et_lower_scan, et_lower_gather,
+    et_lower_reshape, et_lower_transpose, et_lower_concat;
 
 /* ---- routing.c ---- */
 et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,

@@ -1,6 +1,7 @@
 /* Attributes of nodes: their names and kinds, and what operators take for granted of them. */
 #include "ir/eti/parser.h"
 #include "ir/graph/attention.h"
+#include "ir/graph/scan.h"
 #include <string.h>
 
 enum { REQUIRED = 1, DTYPE = 2, REDUCE = 4, ONE_DIM = 8 };
@@ -29,6 +30,13 @@ static const struct {
     {&et_op_attention, "mask", ET_A_EXPR, 0},
     {&et_op_attention, "score", ET_A_EXPR, 0},
     {&et_op_attention, "extra", ET_A_EXPR, 0},
+    {&et_op_scan, "over", ET_A_VARS, REQUIRED},
+    {&et_op_scan, "index", ET_A_EXPRS, REQUIRED},
+    {&et_op_scan, "fresh", ET_A_EXPR, 0},
+    {&et_op_scan, "keep", ET_A_EXPR, 0},
+    {&et_op_scan, "look", ET_A_EXPR, 0},
+    {&et_op_scan, "next", ET_A_EXPR, REQUIRED},
+    {&et_op_scan, "out", ET_A_EXPR, REQUIRED},
     {&et_op_reshape, "shape", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "start", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "size", ET_A_EXPRS, REQUIRED},
@@ -78,7 +86,8 @@ static int64_t named_int(eti_parser *p, int flags) {
     return 0;
 }
 
-static void list(eti_parser *p, et_attr *a) {
+/* Items of expressions may read what MAY says. */
+static void list(eti_parser *p, et_attr *a, int may) {
     int64_t *ints = et_alloc(p->arena, ETI_MAX_LIST * sizeof *ints);
     et_expr *exprs = et_alloc(p->arena, ETI_MAX_LIST * sizeof *exprs);
     a->ints = ints;
@@ -92,7 +101,7 @@ static void list(eti_parser *p, et_attr *a) {
         if (a->kind == ET_A_INTS)
             ints[a->n] = eti_need_int(p, INT32_MIN, INT32_MAX, "an item");
         else if (!eti_take_word(p, "_"))
-            exprs[a->n] = eti_expr_of(p, ETI_LOOPS, ET_T_I32, "an item");
+            exprs[a->n] = eti_expr_of(p, may, ET_T_I32, "an item");
         a->n++;
         if (!eti_take(p, ',')) break;
     }
@@ -100,18 +109,23 @@ static void list(eti_parser *p, et_attr *a) {
 }
 
 /* [i < N, h < 4, p < 64, d < 32]: known to the attributes that follow. */
-static void variables(eti_parser *p, et_attr *a) {
-    int vars[ET_AT_VARS];
+static void variables(eti_parser *p, const et_op *op, et_attr *a) {
+    int vars[ET_SCAN_VARS];
+    bool scan = op == &et_op_scan;
     int64_t *ints = et_alloc(p->arena, sizeof vars / sizeof *vars * sizeof *ints);
     et_loc loc = p->tok.loc;
     p->nmade = 0;
-    a->n = eti_vars(p, ET_AT_VARS, vars, 0);
+    a->n = eti_vars(p, scan ? ET_SCAN_VARS : ET_AT_VARS, vars, 0);
     a->ints = ints;
     for (int i = 0; i < a->n; i++)
         ints[i] = vars[i];
-    if (a->n >= 0 && a->n != ET_AT_VARS)
-        eti_error(p, loc, "an attention has four variables: query, head, position and element");
-    p->broken |= a->n != ET_AT_VARS;
+    bool suits = scan ? a->n > 1 : a->n == ET_AT_VARS;
+    if (a->n >= 0 && !suits)
+        eti_error(p, loc,
+                  scan ? "a scan is over rows and the elements of a state"
+                       : "an attention has four variables: query, head, position and "
+                         "element");
+    p->broken |= !suits;
 }
 
 void eti_attribute(eti_parser *p, const et_op *op, et_attr *out) {
@@ -121,7 +135,7 @@ void eti_attribute(eti_parser *p, const et_op *op, et_attr *out) {
     if (p->broken) return;
     if (strcmp(name, "tile") == 0) {
         *out = (et_attr){.name = name, .kind = ET_A_INTS};
-        list(p, out);
+        list(p, out, ETI_LOOPS);
         for (int k = 0; k < out->n; k++)
             if (out->ints[k] < 0 || out->ints[k] > 4096 || out->n > ET_MAX_RANK)
                 eti_error(p, loc, "a tile has from 1 to 4096 elements along a dimension, or 0");
@@ -129,7 +143,7 @@ void eti_attribute(eti_parser *p, const et_op *op, et_attr *out) {
     }
     if (strcmp(name, "range") == 0) {
         *out = (et_attr){.name = name, .kind = ET_A_INTS};
-        list(p, out);
+        list(p, out, ETI_LOOPS);
         if (p->broken) return;
         if (out->n != 2 || out->ints[0] < 0 || out->ints[0] >= out->ints[1] ||
             out->ints[1] > 1000000)
@@ -165,14 +179,14 @@ void eti_attribute(eti_parser *p, const et_op *op, et_attr *out) {
         return;
     case ET_A_VARS:
         out->kind = ET_A_VARS;
-        variables(p, out);
+        variables(p, op, out);
         return;
     default:
         if (attributes[i].kind == ET_A_INTS)
             out->kind = ET_A_INTS;
         else
             out->kind = ET_A_EXPRS;
-        list(p, out);
+        list(p, out, op == &et_op_scan ? ETI_ARGS | ETI_LOOPS : ETI_LOOPS);
     }
 }
 
@@ -260,6 +274,9 @@ bool eti_check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *a) 
             return complain(
                 p, n,
                 et_printf(p->arena, "%s has %d items for %d dimensions", a[i].name, a[i].n, rank));
+    for (int i = 0; n->op == &et_op_scan && i < na; i++)
+        for (int k = 0; a[i].kind == ET_A_EXPRS && k < a[i].n; k++)
+            if (!a[i].exprs[k].id) return complain(p, n, "an index of the state is missing");
     if (n->op == &et_op_map) return check_map(p, n, attr(na, a, "body"), attr(na, a, "dtype"));
     if (n->op == &et_op_slice)
         return check_slice(p, n, attr(na, a, "size"), attr(na, a, "start"), attr(na, a, "drop"),

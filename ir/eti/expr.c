@@ -249,6 +249,9 @@ static et_expr dollar(eti_parser *p, int may) {
         return et_op2(p->x, *name == 't' ? ET_X_EQ : ET_X_NE, zero, zero);
     }
     bool of_node = may & ETI_ARGS && p->node && p->node->op == &et_op_attention;
+    if (may & ETI_CARRIED || (may & ETI_ARGS && p->node && p->node->op == &et_op_scan))
+        for (int arg = ET_ARG_STATE; arg >= ET_ARG_SEEN; arg--)
+            if (strcmp(name, et_own_arg_name(arg)) == 0) return et_arg(p->x, arg, ET_T_F32);
     if (strcmp(name, "qk") == 0) {
         if (may & ETI_SCORE || of_node) return et_arg(p->x, ET_ARG_QK, ET_T_F32);
         eti_error(p, loc, "$qk: only the score of an attention has a product");

@@ -121,7 +121,7 @@ void eti_finish(eti_parser *p) {
     if (p->stage == ET_STAGE_GRAPH) {
         bool effect = p->g->noutputs > 0;
         for (int i = 0; i < p->g->nnodes; i++)
-            effect |= p->g->nodes[i].op->class == ET_CLASS_UPDATE;
+            effect |= et_writes_state(&p->g->nodes[i]);
         if (!effect) error(p, "%sthe program has no output and updates no state", "");
         return;
     }

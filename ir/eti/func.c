@@ -196,7 +196,7 @@ bool eti_target(eti_parser *p, int may, et_place *out) {
     return eti_indices(p, may, t >= 0 ? out->rank : -1, out->index, name);
 }
 
-static void check_total(eti_parser *p, const et_step *s, et_loc loc) {
+void eti_check_total(eti_parser *p, const et_step *s, et_loc loc) {
     int64_t total = 1, n;
     for (int i = 0; i < s->nvars; i++)
         if (et_is_int(p->x, et_var_extent(p->x, s->vars[i]), &n))
@@ -225,7 +225,7 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
     if (s->kind == ET_STEP_REDUCE && !reduce_kind(p, &s->red)) return;
     et_loc loc = p->tok.loc;
     s->nvars = eti_vars(p, ET_MAX_VARS, s->vars, ETI_MAX_TILE);
-    if (s->nvars > 0) check_total(p, s, loc);
+    if (s->nvars > 0) eti_check_total(p, s, loc);
     if (eti_take_word(p, "where")) s->mask = eti_expr_of(p, PLAIN, ET_T_PRED, "what follows where");
     if (s->kind == ET_STEP_REDUCE) {
         eti_need_word(p, "over");
@@ -258,10 +258,9 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
 
 static bool step(eti_parser *p) {
     static void (*const parse[])(eti_parser *, et_step *) = {
-        [ET_STEP_MAP] = map_or_reduce,
-        [ET_STEP_REDUCE] = map_or_reduce,
-        [ET_STEP_CONTRACT] = eti_step_contract,
-        [ET_STEP_ATTEND] = eti_step_attend,
+        [ET_STEP_MAP] = map_or_reduce,          [ET_STEP_REDUCE] = map_or_reduce,
+        [ET_STEP_CONTRACT] = eti_step_contract, [ET_STEP_ATTEND] = eti_step_attend,
+        [ET_STEP_SCAN] = eti_step_scan,
     };
     for (int kind = 0; kind < ET_STEP_KINDS; kind++) {
         if (!eti_is_word(p, et_step_name((et_step_kind)kind))) continue;
@@ -277,7 +276,7 @@ static bool step(eti_parser *p) {
 }
 
 static void body(eti_parser *p, int coords) {
-    static const char *const words[] = {"local", "map",   "reduce",   "contract", "attend",
+    static const char *const words[] = {"local", "map",   "reduce",   "contract", "attend", "scan",
                                         "func",  "event", "schedule", "temp",     NULL};
     static const char *const outer[] = {"func", "event", "schedule", "temp", NULL};
     while (p->tok.kind != ETI_EOF && !eti_is(p, '}')) {
@@ -285,7 +284,7 @@ static void body(eti_parser *p, int coords) {
         if (eti_is_word(p, "local"))
             local(p);
         else if (!step(p))
-            eti_expected(p, "a step: map, reduce, contract or attend; or a local");
+            eti_expected(p, "a step: map, reduce, contract, attend or scan; or a local");
         if (!p->broken) continue;
         eti_recover(p, words, "");
         p->nscope = coords;

@@ -87,11 +87,34 @@ static void attend(eti_parser *p, et_group *gr) {
     eti_need_word(p, "into");
 }
 
+static void scan(eti_parser *p, et_group *gr) {
+    et_loc loc = p->tok.loc;
+    int64_t n;
+    eti_next(p);
+    gr->kind = ET_GROUP_SCAN;
+    if (gr->nproduct) eti_error(p, loc, "no products in a group with a scan");
+    gr->pvar = eti_var(p, 1 << 16);
+    for (int d = 1; d < gr->rank && !p->broken; d++)
+        if (!et_is_int(p->x, et_var_extent(p->x, gr->axis[d]), &n))
+            eti_error(p, loc, "all axes of a scan but its rows must be constants");
+    if (!p->broken && gr->rank < 1) eti_error(p, loc, "a scan has rows");
+    if (p->broken || gr->rank < 1 || gr->pvar < 0) {
+        p->broken = true;
+        return;
+    }
+    eti_scan(p, gr->axis[0], gr->rank - 1, gr->axis + 1, gr->pvar, &gr->state, gr->scan);
+    scope_of(p, gr->rank, gr->axis);
+    eti_need_word(p, "into");
+}
+
 static void body(eti_parser *p, et_group *gr) {
     eti_need(p, '{');
     while (!p->broken && eti_is_word(p, "product"))
         product(p, gr);
-    if (!p->broken && eti_is_word(p, "attend")) attend(p, gr);
+    if (!p->broken && eti_is_word(p, "attend"))
+        attend(p, gr);
+    else if (!p->broken && eti_is_word(p, "scan"))
+        scan(p, gr);
     eti_target(p, PLAIN, &gr->to);
     if (gr->kind == ET_GROUP_STORE) {
         eti_need(p, '=');

@@ -51,7 +51,8 @@ enum {
     ETI_ARGS = 4,   /* $0, $1: arguments of the node */
     ETI_GROUPS = 8, /* sums over a variable, products of the group */
     ETI_LOOPS = 16,
-    ETI_SCORE = 32, /* $qk: the product of query and key */
+    ETI_SCORE = 32,   /* $qk: the product of query and key */
+    ETI_CARRIED = 64, /* $state, $seen: of a scan */
 };
 
 typedef struct {
@@ -207,6 +208,13 @@ void eti_group(eti_parser *);
 void eti_function(eti_parser *);
 void eti_step_contract(eti_parser *, et_step *);
 void eti_step_attend(eti_parser *, et_step *);
+void eti_step_scan(eti_parser *, et_step *);
+/* An error at LOC where the step's variables have too many values together. */
+void eti_check_total(eti_parser *, const et_step *, et_loc);
+/* The state and the parts of a scan of a group or a step, over row I, NROWS variables ROWS and
+ * element J. */
+void eti_scan(eti_parser *, int i, int nrows, const int *rows, int j, et_place *state,
+              et_expr part[ET_SC_PARTS]);
 /* The plan of a MAP or REDUCE step, after the word. */
 void eti_items_plan(eti_parser *, et_step *);
 /* "NAME = expression" for the parts of an attention, those that must be there and others. VAR: its

@@ -232,6 +232,11 @@ et_expr et_var(et_exprs *p, int v) {
     return et_intern(p, &(et_node_x){.op = ET_X_VAR, .type = ET_T_I32, .i = v});
 }
 
+const char *et_own_arg_name(int arg) {
+    static const char *const name[] = {"qk", "state", "seen"};
+    return arg < 0 && arg >= ET_ARG_SEEN ? name[-1 - arg] : NULL;
+}
+
 et_expr et_arg(et_exprs *p, int i, et_type t) {
     return et_intern(p, &(et_node_x){.op = ET_X_ARG, .type = t, .i = i});
 }

@@ -36,7 +36,7 @@ typedef enum {
     ET_X_FLOAT,    /* f: constant */
     ET_X_SYM,      /* i: symbol (a dim chosen at launch) */
     ET_X_VAR,      /* i: variable (an axis, a loop index, a reduction index) */
-    ET_X_ARG,      /* i: argument of a map body, before inlining; ET_ARG_QK */
+    ET_X_ARG,      /* i: argument of a map body, before inlining; et_own_arg */
     ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
     ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
     ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
@@ -52,8 +52,10 @@ typedef enum { ET_RED_SUM, ET_RED_MAX, ET_RED_MIN, ET_RED_ARGMAX } et_reduce;
  * node, the argument of that number. */
 enum { ET_LOAD_TENSOR, ET_LOAD_LOCAL, ET_LOAD_ARG };
 
-/* The ARG that is, in the score of an attention, the product of the query and the key. */
-enum { ET_ARG_QK = -1 };
+/* ARGs that an operator gives a value: in the score of an attention the product of the query and
+ * the key; in the parts of a scan an element of the state, and what its row shows (scan.h). */
+typedef enum { ET_ARG_QK = -1, ET_ARG_STATE = -2, ET_ARG_SEEN = -3 } et_own_arg;
+const char *et_own_arg_name(int arg); /* "qk"; NULL for others */
 
 #define ET_MAX_RANK 8
 

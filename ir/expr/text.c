@@ -152,8 +152,11 @@ static void put_expr(struct text *t, et_expr e, int least) {
         put(t, b + (!isfinite(x->f) && *b == '-'));
         return;
     case ET_X_ARG:
-        put(t, x->i == ET_ARG_QK ? "$qk" : "$");
-        if (x->i != ET_ARG_QK) put_int(t, x->i);
+        put(t, "$");
+        if (et_own_arg_name(x->i))
+            put(t, et_own_arg_name(x->i));
+        else
+            put_int(t, x->i);
         return;
     case ET_X_SYM:
         put(t, et_sym_name(t->p, x->i));

@@ -49,7 +49,8 @@ typedef enum {
     ET_CLASS_REDUCE,    /* holds a reduction over an axis */
     ET_CLASS_CONTRACT,  /* a matrix product */
     ET_CLASS_ATTENTION, /* has a device function of its own */
-    ET_CLASS_UPDATE,    /* writes a state */
+    ET_CLASS_SCAN,      /* the same, and it writes a state */
+    ET_CLASS_UPDATE,    /* writes a state, and has no result */
 } et_op_class;
 
 struct et_op {
@@ -66,6 +67,10 @@ struct et_op {
     et_expr (*at)(et_lower *, const et_node *, const et_expr *index);
     bool (*interp)(const et_interp_args *);
 };
+/* Does the node write the state that is its first argument? */
+static inline bool et_writes_state(const et_node *n) {
+    return n->op->class == ET_CLASS_UPDATE || n->op->class == ET_CLASS_SCAN;
+}
 
 #define X(name, lo, hi, help) extern const et_op et_op_##name;
 #include "ir/graph/ops.def"

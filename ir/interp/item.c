@@ -1,5 +1,7 @@
 /* What the work-items of one step do to each other. Only the tensor or buffer that the step stores
- * to matters: its elements remember which item stored them and which read them. */
+ * to matters, and the state of a scan: its elements remember which item stored them and which read
+ * them. An item of a scan goes through rows, and may store an element of the state more than once.
+ */
 #include "ir/interp/run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 enum { NOBODY = -1, SEVERAL = -2, FIRST_SLOTS = 1024 };
 
 struct mark {
-    int64_t element;
-    uint64_t stamp; /* of the step that it is about */
+    int64_t element; /* of the state: below 0 */
+    uint64_t stamp;  /* of the step that it is about */
     int64_t writer, reader;
 };
 
@@ -68,8 +70,10 @@ static void collide(struct run *m, const char *what, int space, int id, int64_t 
 
 void run_items_touch(struct run *m, int space, int id, int64_t element, bool is_store) {
     struct run_items *s = m->items;
-    const et_place *to = &m->step->to;
-    if (m->item < 0 || to->space != space || to->id != id) return;
+    const et_place *to = &m->step->to, *state = et_step_state(m->step);
+    bool of_state = state && state->space == space && state->id == id;
+    if (m->item < 0 || (!of_state && (to->space != space || to->id != id))) return;
+    if (of_state) element = -1 - element;
     if (2 * s->used >= s->nmark && !grow(s)) {
         run_fail(m, "out of memory");
         return;
@@ -79,7 +83,7 @@ void run_items_touch(struct run *m, int space, int id, int64_t element, bool is_
         *k = (struct mark){element, s->stamp, NOBODY, NOBODY};
         s->used++;
     }
-    if (is_store && k->writer != NOBODY)
+    if (is_store && k->writer != NOBODY && !(of_state && k->writer == m->item))
         collide(m, "two work-items store", space, id, element);
     else if (is_store && k->reader != NOBODY && k->reader != m->item)
         collide(m, "one work-item reads and another stores", space, id, element);

@@ -174,6 +174,51 @@ static void attend(struct run *m, const et_step *s) {
     }
 }
 
+/* One result of one row; STATE: its elements, carried from row to row. */
+static void scan_one(struct run *m, const et_step *s, bool fresh, bool keep, int64_t size,
+                     float *state) {
+    int64_t *j = &m->vars[s->evar];
+    et_expr element =
+        et_load(m->x, ET_LOAD_TENSOR, s->state.id, ET_T_F32, s->state.rank, s->state.index);
+    double seen = 0, out = 0;
+    for (*j = 0; *j < size && !m->failed; ++*j) {
+        m->state = state[*j] = fresh ? 0 : run_eval_f(m, element);
+        if (s->scan[ET_SC_LOOK].id) seen += (double)run_eval_f(m, s->scan[ET_SC_LOOK]);
+    }
+    m->seen = (float)seen;
+    for (*j = 0; *j < size && !m->failed; ++*j) {
+        m->state = state[*j];
+        m->state = run_eval_f(m, s->scan[ET_SC_NEXT]);
+        out += (double)run_eval_f(m, s->scan[ET_SC_OUT]);
+        if (keep) run_store(m, &s->state, false, 0, m->state);
+    }
+    run_store(m, &s->to, false, 0, (float)out);
+}
+
+/* Results are work-items of their own, which go through all rows. */
+static void scan(struct run *m, const et_step *s) {
+    int64_t extent[ET_MAX_VARS], total = 1, size = run_whole(m, et_var_extent(m->x, s->evar));
+    int64_t rows = run_eval_i(m, s->rextent);
+    float *state = malloc((size_t)size * sizeof *state);
+    if (!state) run_fail(m, "out of memory");
+    for (int v = 0; v < s->nvars; v++)
+        total *= extent[v] = run_whole(m, et_var_extent(m->x, s->vars[v]));
+    for (int64_t e = 0; e < total && !m->failed; e++) {
+        int64_t left = e;
+        m->item = e;
+        for (int v = s->nvars - 1; v >= 0; v--, left /= extent[v + 1])
+            m->vars[s->vars[v]] = left % extent[v];
+        if (s->mask.id && !run_eval_i(m, s->mask)) continue;
+        for (int64_t i = 0; i < rows && !m->failed; i++) {
+            m->vars[s->rvar] = i;
+            bool keep = !s->scan[ET_SC_KEEP].id || run_eval_i(m, s->scan[ET_SC_KEEP]);
+            bool fresh = !keep || (s->scan[ET_SC_FRESH].id && run_eval_i(m, s->scan[ET_SC_FRESH]));
+            scan_one(m, s, fresh, keep, size, state);
+        }
+    }
+    free(state);
+}
+
 static size_t elements(const et_local *l) {
     size_t n = 1;
     for (int d = 0; d < l->rank; d++)
@@ -222,10 +267,8 @@ static void free_locals(struct run *m, const et_func *f) {
 
 void run_steps(struct run *m, const et_func *f) {
     static void (*const run[])(struct run *, const et_step *) = {
-        [ET_STEP_MAP] = iterate,
-        [ET_STEP_REDUCE] = iterate,
-        [ET_STEP_CONTRACT] = contract,
-        [ET_STEP_ATTEND] = attend,
+        [ET_STEP_MAP] = iterate,   [ET_STEP_REDUCE] = iterate, [ET_STEP_CONTRACT] = contract,
+        [ET_STEP_ATTEND] = attend, [ET_STEP_SCAN] = scan,
     };
     m->f = f;
     bool ok = make_locals(m, f);

@@ -132,7 +132,8 @@ int64_t run_eval_i(struct run *m, et_expr e) {
 float run_eval_f(struct run *m, et_expr e) {
     const et_node_x *n = et_x(m->x, e);
     if (n->op == ET_X_FLOAT) return (float)n->f;
-    if (n->op == ET_X_ARG) return m->product; /* nothing else has an argument at this stage */
+    if (n->op == ET_X_ARG) /* there are no others at this stage */
+        return n->i == ET_ARG_STATE ? m->state : n->i == ET_ARG_SEEN ? m->seen : m->product;
     if (n->op == ET_X_LOAD) {
         if (n->i2 == ET_LOAD_LOCAL) {
             const float *l = local_element(m, n->i, n->ops, false);

@@ -27,7 +27,9 @@ bool *et_program_stored(const et_program *p, et_arena *arena) {
     for (int i = 0; i < p->nfuncs; i++)
         for (int k = 0; k < p->funcs[i].nsteps; k++) {
             const et_place *to = et_step_to(&p->funcs[i].steps[k]);
+            const et_place *state = et_step_state(&p->funcs[i].steps[k]);
             if (to && to->space == ET_LOAD_TENSOR) stored[to->id] = true;
+            if (state) stored[state->id] = true;
         }
     return stored;
 }

@@ -224,12 +224,36 @@ static void print_map_or_reduce(struct out *o, const et_step *s) {
     fprintf(o->to, " = %s\n", text(o, s->value));
 }
 
+/* Of a step or a group. */
+static void print_scan_parts(struct out *o, const et_place *state, const et_expr *part) {
+    fprintf(o->to, "    state ");
+    print_place(o, state);
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        if (part[i].id) fprintf(o->to, "\n    %s = %s", et_scan_rows[i].name, text(o, part[i]));
+    fprintf(o->to, "\n");
+}
+
+static void print_scan(struct out *o, const et_step *s) {
+    fprintf(o->to, "  scan ");
+    print_axes(o, s->nvars, s->vars);
+    print_where(o, s->mask);
+    fprintf(o->to, " over ");
+    print_var(o, s->rvar);
+    print_extent(o, s->rvar, s->rextent);
+    fprintf(o->to, ", ");
+    print_var(o, s->evar);
+    fprintf(o->to, " lanes %d\n", s->lanes);
+    print_scan_parts(o, &s->state, s->scan);
+    fprintf(o->to, "    into ");
+    print_place(o, &s->to);
+    fprintf(o->to, "\n");
+}
+
 static void print_step(struct out *o, const et_step *s) {
     static void (*const print[])(struct out *, const et_step *) = {
-        [ET_STEP_MAP] = print_map_or_reduce,
-        [ET_STEP_REDUCE] = print_map_or_reduce,
-        [ET_STEP_CONTRACT] = print_contract,
-        [ET_STEP_ATTEND] = print_attend,
+        [ET_STEP_MAP] = print_map_or_reduce, [ET_STEP_REDUCE] = print_map_or_reduce,
+        [ET_STEP_CONTRACT] = print_contract, [ET_STEP_ATTEND] = print_attend,
+        [ET_STEP_SCAN] = print_scan,
     };
     print[s->kind](o, s);
 }
@@ -254,6 +278,13 @@ static void print_group_attend(struct out *o, const et_group *gr) {
     print_var(o, gr->pvar);
     fprintf(o->to, "\n");
     print_parts(o, gr->part);
+}
+
+static void print_group_scan(struct out *o, const et_group *gr) {
+    fprintf(o->to, "  scan ");
+    print_var(o, gr->pvar);
+    fprintf(o->to, "\n");
+    print_scan_parts(o, &gr->state, gr->scan);
 }
 
 static void print_hint(struct out *o, const et_group *gr) {
@@ -285,7 +316,8 @@ static void print_group(struct out *o, const et_group *gr) {
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);
     if (gr->kind == ET_GROUP_ATTEND) print_group_attend(o, gr);
-    fprintf(o->to, gr->kind == ET_GROUP_ATTEND ? "  into " : "  ");
+    if (gr->kind == ET_GROUP_SCAN) print_group_scan(o, gr);
+    fprintf(o->to, gr->kind != ET_GROUP_STORE ? "  into " : "  ");
     print_place(o, &gr->to);
     if (gr->kind == ET_GROUP_STORE) fprintf(o->to, " = %s", text(o, gr->value));
     print_where(o, gr->mask);

@@ -9,6 +9,7 @@
 #define ET_PROGRAM_H
 
 #include "ir/graph/attention.h"
+#include "ir/graph/scan.h"
 #include "ir/program/modes.h"
 
 /* Most tasks of a program, counted for each variant separately: the verifier compares every two
@@ -100,7 +101,7 @@ static inline int64_t et_slice_of(int64_t index, int64_t extent, int count) {
 
 /* Everything computed per element of one tensor; a future task grid. */
 typedef struct {
-    enum { ET_GROUP_STORE, ET_GROUP_ATTEND } kind;
+    enum { ET_GROUP_STORE, ET_GROUP_ATTEND, ET_GROUP_SCAN } kind;
     const char *name;
     et_loc loc;
     int loop; /* innermost loop or -1 */
@@ -121,6 +122,12 @@ typedef struct {
      * and gvar counts those sets. All parts but the mask and the extra term are there. */
     int gvar, pvar, shared;
     et_expr part[ET_AT_PARTS];
+
+    /* SCAN, axes (row, up to three more): the parts of ir/graph/scan.h over the axes and pvar, the
+     * element of the state, which is at STATE. */
+    et_place state;
+    et_expr scan[ET_SC_PARTS];
+
     /* PARTS, once decided: ATTEND: positions are split among as many tiles, and `to` has an index
      * for the part before its last one. STORE: split-K in as many parts, the first index of `to`
      * (passes/tile/sums.c). 0 or 1: not split. HEADS: heads of each set that a tile has, or 0. */
@@ -341,6 +348,15 @@ typedef struct et_step {
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves; with rows
                     [2][ET_ATTEND_BLOCK] keys and values, et_attend_slot bytes each */
     et_attend_plan attend;
+
+    /* SCAN: for each of `vars` where `mask` holds, over rows rvar in [0, rextent), one after the
+     * other: what ir/graph/scan.h says, with `to` over vars and rvar, and elements evar of the
+     * state at STATE, a tensor. LANES work-items share the elements of a row: each has EXTENT /
+     * LANES of them in registers, which are stored where rows of another sequence follow. NEXT and
+     * OUT are always there. */
+    int evar, lanes;
+    et_place state;
+    et_expr scan[ET_SC_PARTS];
 } et_step;
 
 typedef struct {

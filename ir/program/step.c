@@ -27,7 +27,8 @@ struct local_row {
 
 /* Rows end with one whose AT is 0, the place of the kind. */
 struct description {
-    size_t to; /* of the place stored to, or 0 */
+    size_t to;    /* of the place stored to, or 0 */
+    size_t state; /* of one that is read and stored to besides, or 0 */
     struct var_row var[MOST_ROWS];
     struct expr_row expr[MOST_ROWS];
     struct local_row local[MOST_ROWS];
@@ -37,6 +38,8 @@ struct description {
     { #field, ET_PART_##part, AT(field), ONE, under }
 #define ATTEND(field, kind, under)                                                                 \
     { #field, ET_PART_##kind, AT(part[ET_AT_##field]), ONE, under }
+#define SCAN(field, under)                                                                         \
+    { #field, ET_PART_VALUE, AT(scan[ET_SC_##field]), ONE, under }
 
 static const struct description described[] = {
     [ET_STEP_MAP] = {.to = AT(to),
@@ -71,6 +74,20 @@ static const struct description described[] = {
                                  ATTEND(SCORE, OPERAND, 1 | 4 | 8), ATTEND(EXTRA, OPERAND, 1 | 8),
                                  EXPR(ilive, EXTENT, 0)},
                         .local = {{AT(out), ONE}, {AT(scratch), ONE}}},
+    [ET_STEP_SCAN] = {.to = AT(to),
+                      .state = AT(state),
+                      .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0},
+                              {AT(rvar), ONE, ET_VAR_SUM, AT(rextent)},
+                              {AT(evar), ONE, ET_VAR_SUM, 0}},
+                      .expr = {EXPR(mask, MASK, 1),
+                               EXPR(rextent, EXTENT, 0),
+                               SCAN(FRESH, 2),
+                               SCAN(KEEP, 2),
+                               SCAN(LOOK, 1 | 2 | 4),
+                               SCAN(NEXT, 1 | 2 | 4),
+                               SCAN(OUT, 1 | 2 | 4),
+                               {"state", ET_PART_INDEX, AT(state.index), AT(state.rank), 1 | 2 | 4},
+                               {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1 | 2}}},
 };
 
 /* Field number I of an array of SIZE bytes each. */
@@ -199,6 +216,10 @@ const et_place *et_step_to(const et_step *s) {
     return described[s->kind].to ? &s->to : NULL;
 }
 
+const et_place *et_step_state(const et_step *s) {
+    return described[s->kind].state ? &s->state : NULL;
+}
+
 /* ---- what is touched ---- */
 
 struct touching {
@@ -219,7 +240,10 @@ void et_step_touches(const et_exprs *x, const et_step *s, et_touch_fn fn, void *
     const et_place *to = et_step_to(s);
     for (int i = 0, n = et_step_exprs(s, e); i < n; i++)
         et_walk(x, e[i].e, touch_node, &t);
+    const et_place *state = et_step_state(s);
     if (to) fn(ctx, to->space, to->id, true, to->index);
+    if (state) fn(ctx, state->space, state->id, false, state->index);
+    if (state) fn(ctx, state->space, state->id, true, state->index);
     for (const struct local_row *row = described[s->kind].local; row->at; row++)
         for (int i = 0; i < count_of(s, row->count); i++) {
             int local = *(const int *)field(s, row->at, sizeof local, i);
@@ -363,6 +387,10 @@ int et_group_exprs(et_group *gr, et_expr *out[ET_GROUP_EXPRS]) {
     if (gr->value.id) out[n++] = &gr->value;
     for (int i = 0; i < ET_AT_PARTS; i++)
         if (gr->part[i].id) out[n++] = &gr->part[i];
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        if (gr->scan[i].id) out[n++] = &gr->scan[i];
+    for (int d = 0; d < gr->state.rank; d++)
+        out[n++] = &gr->state.index[d];
     for (int d = 0; d < gr->to.rank; d++)
         out[n++] = &gr->to.index[d];
     for (int i = 0; i < gr->nproduct; i++) {

@@ -38,9 +38,9 @@ typedef struct {
 } et_step_expr;
 
 enum {
-    ET_STEP_EXPRS = 16 + ET_MAX_RANK + ET_MAX_ACC, /* no step has more */
+    ET_STEP_EXPRS = 16 + 2 * ET_MAX_RANK + ET_MAX_ACC, /* no step has more */
     ET_STEP_VARS = ET_MAX_VARS + 4,
-    ET_GROUP_EXPRS = 2 + ET_AT_PARTS + ET_MAX_RANK + 2 * ET_MAX_ACC
+    ET_GROUP_EXPRS = 2 + ET_AT_PARTS + ET_SC_PARTS + 2 * ET_MAX_RANK + 2 * ET_MAX_ACC
 };
 
 const char *et_step_name(et_step_kind); /* "map" */
@@ -49,6 +49,7 @@ et_step et_step_make(et_step_kind);
 /* Its expressions, in the order of its description; returns how many. */
 int et_step_exprs(const et_step *, et_step_expr out[ET_STEP_EXPRS]);
 int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS]);
+enum { ET_SCAN_ELEMENTS = 64 }; /* of the state, that a lane of a SCAN step has at most */
 /* The extent of VAR in the step; its own extent where it is not one of the step's variables. */
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* Stages of a CONTRACT step's multistage pipeline; 0 where it has none. */
@@ -98,6 +99,8 @@ bool et_grid_folds(const et_program *, const et_grid *);
 bool et_step_is_part(const et_func *, const et_step *);
 /* Where it stores its result; NULL for kinds that store to local buffers of their own. */
 const et_place *et_step_to(const et_step *);
+/* Where it stores besides; NULL for most kinds: the state of a SCAN. */
+const et_place *et_step_state(const et_step *);
 
 /* Call FN for each access of the step: first the loads in its expressions, with their indices, then
  * its stores; INDEX is NULL for a local buffer that it writes whole. */

@@ -171,6 +171,12 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f, const 
                 out[i].visits = et_subst_var(p->g->exprs, out[i].visits, s->ivar[0],
                                              et_sub(p->g->exprs, s->ilive, et_int(p->g->exprs, 1)));
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
+        } else if (s->kind == ET_STEP_SCAN) {
+            for (int k = 0; k < ET_SC_PARTS; k++) {
+                et_element_cost c = per_element(p, s->scan[k], -1, -1, NULL);
+                out[i].value.bytes += c.bytes;
+                out[i].value.ops += c.ops;
+            }
         } else {
             out[i].value = per_element(p, s->value, -1, -1, multiplies(f) ? NULL : s);
         }
@@ -310,13 +316,22 @@ static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_e
                             (t->p->tensors[s->to.id].tagged ? 2 : 1);
 }
 
+/* Rows come one after the other, each a trip to memory and to the other lanes. */
+static void cost_scan(struct tile *t, const et_step *s, const et_step_elements *e) {
+    enum { STATE_BYTES = 8 }; /* read and written, f32 */
+    double size = value(t, et_var_extent(t->p->g->exprs, s->evar), 1);
+    double rows = value(t, s->rextent, 1), n = iterations(t, s);
+    t->c.cache_bytes += n * (rows * size * e->value.bytes / n + size * STATE_BYTES);
+    t->c.vector_flops += n * rows * size * (e->value.ops + 1);
+    t->c.turns += rows;
+}
+
 et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,
                              const et_machine *m, et_value_fn fn, void *ctx) {
     static void (*const cost[])(struct tile *, const et_step *, const et_step_elements *) = {
-        [ET_STEP_MAP] = cost_map_or_reduce,
-        [ET_STEP_REDUCE] = cost_map_or_reduce,
-        [ET_STEP_CONTRACT] = cost_contract,
-        [ET_STEP_ATTEND] = cost_attend,
+        [ET_STEP_MAP] = cost_map_or_reduce, [ET_STEP_REDUCE] = cost_map_or_reduce,
+        [ET_STEP_CONTRACT] = cost_contract, [ET_STEP_ATTEND] = cost_attend,
+        [ET_STEP_SCAN] = cost_scan,
     };
     struct tile t = {.p = p, .f = f, .m = m, .value = fn, .ctx = ctx};
     for (int i = 0; i < f->nsteps; i++)

@@ -179,6 +179,14 @@ static void look(struct divide *v, int node) {
         update(v, node);
         return;
     }
+    if (n->op->class == ET_CLASS_SCAN) { /* its state stays whole */
+        bool whole = true;
+        for (int i = 0; i < n->nargs; i++)
+            whole &= v->axis[n->args[i].id] == WHOLE;
+        if (!whole) give_up(v, n);
+        need(v, node, 1);
+        return;
+    }
     int a = first_cut(v, n);
     for (int i = 0; a >= 0 && i < n->nargs; i++)
         if (v->axis[n->args[i].id] != WHOLE) add_all(v, n->result, n->args[i]);

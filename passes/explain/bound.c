@@ -62,7 +62,7 @@ static const et_step *product_of(const struct explain *e, const et_grid *g) {
 static const char *tile_hint(const struct explain *e, const et_grid *g, double times) {
     const et_group *gr = explain_group(e, g);
     const et_step *s = product_of(e, g);
-    if (!gr || gr->rank < 1 || gr->kind == ET_GROUP_ATTEND) return NULL;
+    if (!gr || gr->rank < 1 || gr->kind != ET_GROUP_STORE) return NULL;
     const et_func *f = &e->p->funcs[g->func];
     const et_step *last = f->nsteps ? &f->steps[f->nsteps - 1] : NULL;
     int64_t now;

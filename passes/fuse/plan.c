@@ -175,6 +175,12 @@ static void constrain_args(et_lowering *lo, const et_node *n) {
         for (int a = 0; a < n->nargs; a++)
             keep_if(lo, n->args[a], true, true, true);
         break;
+    case ET_CLASS_SCAN: /* for each element of the state, and while it is written */
+        for (int a = 1; a < n->nargs; a++) {
+            keep_if(lo, n->args[a], true, true, true);
+            if (info(lo, n->args[a])->facts.state) keep(lo, n->args[a], true);
+        }
+        break;
     case ET_CLASS_UPDATE:
         for (int a = 2; a < n->nargs; a++)
             keep_if(lo, n->args[a], true, true, true);
@@ -192,7 +198,7 @@ static void add_facts(struct et_inline_facts *to, struct et_inline_facts f) {
 static bool worth_keeping(et_lowering *lo, const et_node *n) {
     const et_value_info *i = info(lo, n->result);
     struct et_inline_facts f = i->facts;
-    if (n->op->class == ET_CLASS_ATTENTION) return true;
+    if (n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN) return true;
     if (i->deepest > i->depth && (f.contract || f.reduction || f.costly)) return true;
     if (i->uses < 2) return false;
     if (f.contract && i->taken > 1) return true;
@@ -238,7 +244,8 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
     bool must = i->must || changes || is_large_sum(lo, n) || i->levels >= MAX_LEVELS ||
                 i->asks >= MAX_ASKS || et_val_of(lo->g, n->result)->is_output ||
                 lo->forced[n->result.id] || et_attr_find(n, "tile") || et_attr_find(n, "range") ||
-                et_attr_find(n, "dynamic") || n->op->class == ET_CLASS_ATTENTION;
+                et_attr_find(n, "dynamic") || n->op->class == ET_CLASS_ATTENTION ||
+                n->op->class == ET_CLASS_SCAN;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 
@@ -286,7 +293,7 @@ static void note_updates(struct state_walk *w, const et_block *b, int position) 
         int at = b->stmt[s].index;
         if (b->stmt[s].kind == ET_S_LOOP)
             note_updates(w, &w->lo->g->loops[at].body, position);
-        else if (w->lo->g->nodes[at].op->class == ET_CLASS_UPDATE)
+        else if (et_writes_state(&w->lo->g->nodes[at]))
             w->updated[w->lo->g->nodes[at].args[0].id] = position;
     }
 }
@@ -307,7 +314,7 @@ static void keep_stale_reads(struct state_walk *w, const et_block *b) {
             et_force(w->lo, (int)n->args[a].id);
             keep(w->lo, n->args[a], true); /* what reads it need not be stored for its sake */
         }
-        if (n->op->class == ET_CLASS_UPDATE) w->updated[n->args[0].id] = w->position;
+        if (et_writes_state(n)) w->updated[n->args[0].id] = w->position;
     }
 }
 

@@ -202,6 +202,12 @@ static uint64_t key_of_group(et_prices *s, const et_program *p, const et_group *
         h = mix(h, key_of(&k, gr->to.index[d]));
     for (int i = 0; i < ET_AT_PARTS; i++)
         h = mix(h, key_of(&k, gr->part[i]));
+    if (gr->kind != ET_GROUP_SCAN) return names->too_many ? 0 : h | 1;
+    h = mix(mix(h, key_of_var(&k, gr->pvar)), key_of_tensor(&k, gr->state.id));
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        h = mix(h, key_of(&k, gr->scan[i]));
+    for (int d = 0; d < gr->state.rank; d++)
+        h = mix(h, key_of(&k, gr->state.index[d]));
     return names->too_many ? 0 : h | 1;
 }
 

@@ -98,7 +98,7 @@ struct slice {
 /* Does node I write the state V? */
 static bool writes(const et_graph *g, int i, et_value v) {
     const et_node *n = &g->nodes[i];
-    return n->op->class == ET_CLASS_UPDATE && n->args[0].id == v.id;
+    return et_writes_state(n) && n->args[0].id == v.id;
 }
 
 /* Mark V and all it depends on as possible, whatever is missing. A state depends on all that is

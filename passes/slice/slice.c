@@ -115,6 +115,7 @@ static bool slice_group(struct slicing *s, int group, int axis) {
     et_group *gr = &s->p->groups[group];
     int64_t n, heads;
     if (s->axis[group] != WHOLE) return s->axis[group] == axis && !s->cut[group];
+    if (gr->kind == ET_GROUP_SCAN) return false;
     if (!constant(s, et_var_extent(s->x, gr->axis[axis]), &n) || n % s->count) return false;
     bool attend = gr->kind == ET_GROUP_ATTEND;
     if (attend &&
@@ -148,6 +149,8 @@ static void mark_reads(const struct slicing *s, const et_group *gr, bool *read) 
     if (gr->mask.id) et_walk(s->x, gr->mask, mark, &m);
     for (int i = 0; i < ET_AT_PARTS; i++)
         if (gr->part[i].id) et_walk(s->x, gr->part[i], mark, &m);
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        if (gr->scan[i].id) et_walk(s->x, gr->scan[i], mark, &m);
     for (int i = 0; i < gr->nproduct; i++)
         et_walk(s->x, gr->product[i].a, mark, &m);
 }

@@ -248,6 +248,7 @@ bool et_tiler_end(et_tiler *t) {
 
 static bool tile_group(const et_tiler *common, const et_group *gr) {
     if (gr->kind == ET_GROUP_ATTEND) return et_tile_attend(common, gr);
+    if (gr->kind == ET_GROUP_SCAN) return et_tile_scan(common, gr);
     return gr->nproduct ? et_tile_contract(common, gr) : et_tile_elements(common, gr);
 }
 

@@ -120,6 +120,7 @@ bool et_tile_elements(const et_tiler *common, const et_group *);
 bool et_tile_whole(const et_tiler *common, const et_group *);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);
+bool et_tile_scan(const et_tiler *common, const et_group *);
 /* Heads of a tile that has all positions. */
 int et_tile_attend_heads(const et_tiler *common, const et_group *);
 /* Tasks of one tile that need one another's results become one. */

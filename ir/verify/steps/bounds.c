@@ -146,11 +146,11 @@ static bool check_sizes(struct steps *s, const et_step *st) {
 
 static bool check_step(struct steps *s) {
     const et_step *st = &s->f->steps[s->at];
-    const et_place *to = et_step_to(st);
+    const et_place *to = et_step_to(st), *state = et_step_state(st);
     struct guards g = {.n = st->mask.id != 0, .guard = {{st->mask, true}}};
     return check_ranges(s, st) && check_sizes(s, st) && sv_each_node(s, look, s) &&
            (st->kind != ET_STEP_CONTRACT || check_ahead(s, st)) &&
-           (!to || inside(s, &g, to, true, true));
+           (!to || inside(s, &g, to, true, true)) && (!state || inside(s, &g, state, true, true));
 }
 
 bool sv_check_bounds(struct steps *s) {

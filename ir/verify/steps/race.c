@@ -28,9 +28,13 @@ static void make_other(struct steps *s, const et_step *st, struct apart *out) {
         sv_assert(p, sv_lt(p, &w, &extent));
         sv_frame_bind(s->other, st->vars[i], &w);
     }
-    if (st->kind == ET_STEP_REDUCE) {
+    if (st->kind == ET_STEP_REDUCE || st->kind == ET_STEP_SCAN) {
         sv_frame_extent(s->other, st->rvar, st->rextent);
         sv_frame_own(s->other, st->rvar);
+    }
+    if (st->kind == ET_STEP_SCAN) {
+        sv_frame_extent(s->other, st->evar, et_var_extent(s->x, st->evar));
+        sv_frame_own(s->other, st->evar);
     }
     sv_assert(p, sv_holds(s->one, st->mask));
     sv_assert(p, sv_holds(s->other, st->mask));
@@ -85,16 +89,16 @@ static void same_element(struct steps *s, int rank, const et_expr *one, const et
     }
 }
 
-static bool check_stores(struct steps *s, const et_step *st) {
+static bool check_stores(struct steps *s, const et_step *st, const et_place *to) {
     struct apart d;
     sv_begin(s, s->at);
     make_other(s, st, &d);
-    for (int i = 0; i < st->to.rank; i++)
-        et_walk(s->x, st->to.index[i], read_alike, &(struct equal){s});
-    same_element(s, st->to.rank, st->to.index, st->to.index);
+    for (int i = 0; i < to->rank && st->kind != ET_STEP_SCAN; i++)
+        et_walk(s->x, to->index[i], read_alike, &(struct equal){s});
+    same_element(s, to->rank, to->index, to->index);
     sv_answer a = meet(s, &d, false);
     if (a == SV_NO) return true;
-    const char *element = sv_element(s, st->to.space, st->to.id, st->to.index);
+    const char *element = sv_element(s, to->space, to->id, to->index);
     if (a == SV_YES)
         sv_error(s, "stores two elements to one place, %s%s", element, sv_where(s));
     else
@@ -108,13 +112,14 @@ static bool check_stores(struct steps *s, const et_step *st) {
 struct loading {
     struct steps *s;
     const et_step *st;
+    const et_place *to;
     bool ok;
 };
 
 static void check_load(void *ctx, int space, int id, bool is_store, const et_expr *index) {
     struct loading *l = ctx;
     struct steps *s = l->s;
-    const et_place *to = &l->st->to;
+    const et_place *to = l->to;
     struct apart d;
     if (is_store || space != to->space || id != to->id || !l->ok) return;
     sv_begin(s, s->at);
@@ -210,11 +215,15 @@ static bool check_layout(struct steps *s) {
 
 static bool check_step(struct steps *s) {
     const et_step *st = &s->f->steps[s->at];
-    struct loading l = {s, st, true};
-    if (!et_step_to(st)) return check_own(s, st);
-    if (!check_stores(s, st)) return false;
-    et_step_touches(s->x, st, check_load, &l);
-    return l.ok;
+    const et_place *to[] = {et_step_to(st), et_step_state(st)};
+    if (!to[0]) return check_own(s, st);
+    for (int i = 0; i < 2 && to[i]; i++) {
+        struct loading l = {s, st, to[i], true};
+        if (!check_stores(s, st, to[i])) return false;
+        et_step_touches(s->x, st, check_load, &l);
+        if (!l.ok) return false;
+    }
+    return true;
 }
 
 bool sv_check_races(struct steps *s) {

@@ -204,6 +204,7 @@ static void try_way(struct reading *r, const struct way *y) {
         add_var(&store, f->coord[c], g->extent[c]);
     for (int i = 0; i < st->nvars; i++)
         add_var(&store, st->vars[i], et_var_extent(s->x, st->vars[i]));
+    if (st->kind == ET_STEP_SCAN) add_var(&store, st->rvar, st->rextent);
     out = sv_either(s->problem, out, sv_uncovered(s, frame, &store, r->at));
     out = sv_either(s->problem, out, other_tag(s, frame, st));
     if (y->loop == EARLIER) {

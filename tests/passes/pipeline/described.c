@@ -82,6 +82,8 @@ static void read_step(described *d, const et_step *s) {
         if (strcmp(expr[i].name, d->forget) != 0) et_walk(d->p->g->exprs, expr[i].e, read_node, d);
     }
     et_step_touches(d->p->g->exprs, s, note_store, d);
+    const et_place *state = et_step_state(s);
+    if (state) say(d, (struct said){state->space, state->id, false, state->index});
 }
 
 static const struct step *step_of(described *d, const et_step *s) {

@@ -6,6 +6,7 @@ int main(void) {
     srunner_add_suite(r, reduce_suite());
     srunner_add_suite(r, contract_suite());
     srunner_add_suite(r, attend_suite());
+    srunner_add_suite(r, scan_suite());
     srunner_add_suite(r, kernel_suite());
     srunner_add_suite(r, expr_suite());
     srunner_add_suite(r, int_suite());

@@ -9,5 +9,6 @@ Suite *kernel_suite(void);
 Suite *reduce_suite(void);
 Suite *contract_suite(void);
 Suite *attend_suite(void);
+Suite *scan_suite(void);
 
 #endif

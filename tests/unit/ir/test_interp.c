@@ -106,6 +106,68 @@ START_TEST(attention_reads_the_right_rows) {
 }
 END_TEST
 
+/* S = d S, then S += k (v - S k): rows of three sequences, one that begins anew and one without a
+ * state. */
+START_TEST(scan_carries_states) {
+    fixture *f = start();
+    enum { ROWS = 7, H = 2, V = 3, K = 4, SLOTS = 3 };
+    et_exprs *x = f->p;
+    f->syms[0] = ROWS;
+    et_value carried = STATE(f, "s", ET_F32, SLOTS, H, V, K), slots = INPUT(f, "slots", ET_I32, -1);
+    et_value k = INPUT(f, "k", ET_F32, -1, H, K), v = INPUT(f, "v", ET_F32, -1, H, V);
+    et_value d = INPUT(f, "d", ET_F32, -1, H);
+    int64_t over[] = {et_graph_var(f->g, "i", et_sym(x, 0)), et_graph_var(f->g, "h", et_int(x, H)),
+                      et_graph_var(f->g, "e", et_int(x, V)), et_graph_var(f->g, "j", et_int(x, K))};
+    et_expr at[4];
+    for (int n = 0; n < 4; n++)
+        at[n] = et_var(x, (int)over[n]);
+    et_expr slot = et_load(x, ET_LOAD_ARG, 1, ET_T_I32, 1, at), row = at[0];
+    et_expr key = et_load(x, ET_LOAD_ARG, 2, ET_T_F32, 3, (et_expr[]){row, at[1], at[3]});
+    et_expr value = et_load(x, ET_LOAD_ARG, 3, ET_T_F32, 3, (et_expr[]){row, at[1], at[2]});
+    et_expr was = et_mul(x, et_load(x, ET_LOAD_ARG, 4, ET_T_F32, 2, (et_expr[]){row, at[1]}),
+                         et_arg(x, ET_ARG_STATE, ET_T_F32));
+    et_expr off = et_sub(x, value, et_arg(x, ET_ARG_SEEN, ET_T_F32));
+    et_expr in = et_op2(x, ET_X_MIN, et_op2(x, ET_X_MAX, slot, et_int(x, 0)), et_int(x, SLOTS - 1));
+    et_expr index[] = {in, at[1], at[2], at[3]};
+    et_value y = node(f, "scan", ARGS(carried, slots, k, v, d),
+                      ATTRS({.name = "over", .kind = ET_A_VARS, .n = 4, .ints = over},
+                            attr_exprs("index", 4, index),
+                            attr_expr("fresh", et_op2(x, ET_X_EQ, row, et_int(x, 4))),
+                            attr_expr("keep", et_op2(x, ET_X_EQ, in, slot)),
+                            attr_expr("look", et_mul(x, was, key)),
+                            attr_expr("next", et_add(x, was, et_mul(x, key, off))),
+                            attr_expr("out", et_mul(x, et_arg(x, ET_ARG_STATE, ET_T_F32), key))));
+    ck_assert_msg(y.id, "%s", messages(f));
+    fill(f);
+    static const int32_t of[ROWS] = {0, 2, 0, 7, 0, 2, 0};
+    set_ints(f, slots, of);
+    double s[SLOTS + 1][H][V][K] = {{{{0}}}};
+    for (int n = 0; n < SLOTS * H * V * K; n++)
+        s[n / (H * V * K)][n / (V * K) % H][n / K % V][n % K] = (double)tensor(f, carried)->f[n];
+    run_ok(f);
+    for (int n = 0; n < ROWS * H * V; n++) {
+        int i = n / (H * V), h = n / V % H, e = n % V;
+        double *now = s[of[i] == 7 ? SLOTS : of[i]][h][e], seen = 0, out = 0;
+        double by = (double)tensor(f, d)->f[i * H + h], *from = now;
+        const float *kk = tensor(f, k)->f + (i * H + h) * K;
+        for (int j = 0; j < K; j++) {
+            from[j] = i == 4 || of[i] == 7 ? 0 : from[j] * by;
+            seen += from[j] * (double)kk[j];
+        }
+        for (int j = 0; j < K; j++) {
+            now[j] += (double)kk[j] * ((double)tensor(f, v)->f[n] - seen);
+            out += now[j] * (double)kk[j];
+        }
+        ck_assert_double_eq_tol(tensor(f, y)->f[n], out, 1e-5 * fmax(1, fabs(out)));
+    }
+    for (int n = 0; n < SLOTS * H * V * K; n++) {
+        double want = s[n / (H * V * K)][n / (V * K) % H][n / K % V][n % K];
+        ck_assert_double_eq_tol(tensor(f, carried)->f[n], want, 1e-5 * fmax(1, fabs(want)));
+    }
+    fixture_destroy(f);
+}
+END_TEST
+
 static void update(fixture *f, int nargs, const et_value *args, int rank, const int64_t *index,
                    const et_expr *scalar) {
     et_attr attrs[] = {attr_ints("index", rank, index), attr_exprs("scalar", rank, scalar)};
@@ -392,7 +454,7 @@ START_TEST(scalar_functions) {
 END_TEST
 
 TEST_MAIN("interp", contract_rounds_to_the_narrower, contract_is_accurate,
-          attention_reads_the_right_rows, update_scatters_and_drops, update_whole_and_scalar,
-          update_of_a_part, random_numbers, carries_swap, integers_have_no_undefined_corner,
-          argmax_first_and_nan, gather_clamps, layernorm_does_not_cancel, what_the_caller_owes,
-          scalar_functions)
+          attention_reads_the_right_rows, scan_carries_states, update_scatters_and_drops,
+          update_whole_and_scalar, update_of_a_part, random_numbers, carries_swap,
+          integers_have_no_undefined_corner, argmax_first_and_nan, gather_clamps,
+          layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)

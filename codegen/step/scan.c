@@ -1,0 +1,272 @@
+/* SCAN steps. Lanes of a wave share a result: each has some elements of its state in registers, and
+ * goes through the rows of the launch. Where a row is of another sequence than the one before it
+ * the state goes to memory and that of the row is loaded. What lanes see together they add up in a
+ * fixed order, by exchanges. */
+#include "codegen/step/step.h"
+#include "ir/base/diag.h"
+#include <string.h>
+
+enum { WIDE = 4 }; /* elements of a lane next to each other, if it has so many */
+
+/* Numbers of ARGs that stand for elements of the state of this lane, before and after a row. */
+enum { BEFORE = -1000, AFTER = -2000 };
+
+struct scan {
+    cg *g;
+    const et_step *s;
+    int lanes, wide, n; /* N: elements of a lane, WIDE of them next to each other */
+    int sub, key;       /* variables: the lane among those that share; where the state lies */
+    et_expr row;        /* the state's place by what is not of a result or an element */
+    et_expr element;    /* and by the rest: their sum is the offset */
+    val at;             /* SUB */
+    val state[ET_SCAN_ELEMENTS];
+};
+
+/* Elements from number C * WIDE on are at this index. */
+static et_expr base_of(const struct scan *c, int chunk) {
+    et_exprs *x = c->g->x;
+    et_expr lane = et_add(x, et_var(x, c->sub), et_int(x, (int64_t)chunk * c->lanes));
+    return et_mul(x, lane, et_int(x, c->wide));
+}
+
+static bool of_result(const struct scan *c, et_expr index) {
+    et_exprs *x = c->g->x;
+    return et_expr_has_vars(x, index, c->s->nvars, c->s->vars) ||
+           et_expr_has_var(x, index, c->s->evar);
+}
+
+static void find_places(struct scan *c) {
+    cg *g = c->g;
+    const et_place *at = &c->s->state;
+    et_expr row[ET_MAX_RANK], element[ET_MAX_RANK], zero = et_int(g->x, 0);
+    for (int d = 0; d < at->rank; d++) {
+        bool own = !et_expr_has_var(g->x, at->index[d], c->s->rvar) && of_result(c, at->index[d]);
+        row[d] = own ? zero : at->index[d];
+        element[d] = own ? at->index[d] : zero;
+    }
+    c->row = cg_offset(g, at->space, at->id, row);
+    c->element = cg_offset(g, at->space, at->id, element);
+}
+
+/* Do WIDE neighbouring elements lie side by side, at a multiple of their size? */
+static int alignment(const struct scan *c) {
+    const et_place *at = &c->s->state;
+    const et_shape *shape = &c->g->p->tensors[at->id].shape;
+    int64_t n;
+    int last = at->rank - 1;
+    bool ok = et_expr_eq(at->index[last], et_var(c->g->x, c->s->evar)) &&
+              et_is_int(c->g->x, shape->dim[last], &n) && n % c->wide == 0;
+    return ok ? 4 * c->wide : 0;
+}
+
+/* Loads or stores all elements of the lane at KEY. */
+static void transfer(struct scan *c, val key, bool store) {
+    cg *g = c->g;
+    const et_place *at = &c->s->state;
+    int mark = cg_scope(g), align = alignment(c), each = align ? c->wide : 1;
+    cg_bind(g, c->key, key, false);
+    et_expr place = et_add(g->x, et_var(g->x, c->key), c->element);
+    for (int e = 0; e < c->n; e += each) {
+        et_expr j = et_add(g->x, base_of(c, e / c->wide), et_int(g->x, e % c->wide));
+        et_expr offset = et_subst_var(g->x, place, c->s->evar, j);
+        val ptr = cg_address(g, at->space, at->id, offset);
+        if (store)
+            cg_store_n(g, at->space, at->id, ptr, each, align ? align : 4, &c->state[e]);
+        else
+            cg_load_n(g, at->space, at->id, ptr, each, align ? align : 4, &c->state[e]);
+    }
+    cg_scope_end(g, mark);
+}
+
+/* ---- the parts of a row ---- */
+
+static et_expr number_state(void *ctx, et_exprs *x, et_expr leaf) {
+    const et_node_x *n = et_x(x, leaf);
+    if (n->op != ET_X_ARG || n->i != ET_ARG_STATE) return ET_NO_EXPR;
+    return et_arg(x, *(const int *)ctx, ET_T_F32);
+}
+
+/* A part for each element of the lane, of whose state FIRST is the first. */
+static void values_of(struct scan *c, et_scan_part part, int first, val *out) {
+    cg *g = c->g;
+    et_expr at[WIDE];
+    for (int e = 0; e < c->n; e += c->wide) {
+        cg_unroll_loads(g, c->s->scan[part], c->s->evar, base_of(c, e / c->wide), c->wide, at);
+        for (int k = 0; k < c->wide; k++) {
+            int number = first - e - k;
+            out[e + k] = cg_emit_f32(g, et_subst(g->x, at[k], number_state, &number));
+        }
+    }
+}
+
+static void name_state(struct scan *c, int first) {
+    for (int e = 0; e < c->n; e++)
+        cg_remember(c->g, et_arg(c->g->x, first - e, ET_T_F32), c->state[e]);
+}
+
+/* Of all lanes that share the result, in all of them. */
+static val sum_of(struct scan *c, val *v) {
+    cg *g = c->g;
+    for (int step = 1; step < c->n; step *= 2)
+        for (int e = 0; e + step < c->n; e += 2 * step)
+            v[e] = LLVMBuildFAdd(g->b, v[e], v[e + step], "");
+    for (int m = 1; m < c->lanes; m *= 2)
+        v[0] = LLVMBuildFAdd(g->b, v[0], cg_shuffle_xor(g, v[0], m), "");
+    return v[0];
+}
+
+static void store_result(struct scan *c, val v) {
+    cg *g = c->g;
+    const et_place *to = &c->s->to;
+    cg_if first;
+    if (c->lanes > 1) cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, c->at, cg_i32(g, 0)));
+    int mark = cg_scope(g);
+    val ptr = cg_address(g, to->space, to->id, cg_offset(g, to->space, to->id, to->index));
+    cg_store_n(g, to->space, to->id, ptr, 1, 1, &v);
+    cg_scope_end(g, mark);
+    if (c->lanes > 1) cg_if_end(g, &first);
+}
+
+static void advance(struct scan *c) {
+    cg *g = c->g;
+    val v[ET_SCAN_ELEMENTS];
+    name_state(c, BEFORE);
+    if (c->s->scan[ET_SC_LOOK].id) {
+        values_of(c, ET_SC_LOOK, BEFORE, v);
+        cg_remember(g, et_arg(g->x, ET_ARG_SEEN, ET_T_F32), sum_of(c, v));
+    }
+    values_of(c, ET_SC_NEXT, BEFORE, c->state);
+    name_state(c, AFTER);
+    values_of(c, ET_SC_OUT, AFTER, v);
+    store_result(c, sum_of(c, v));
+}
+
+/* ---- rows ---- */
+
+static val none(cg *g) {
+    return LLVMConstAllOnes(g->i64);
+}
+
+static val is_some(cg *g, val key) {
+    return cg_icmp(g, LLVMIntSGE, key, LLVMConstNull(g->i64));
+}
+
+static void keep_state(struct scan *c, val key) {
+    cg_if some;
+    cg_if_begin(c->g, &some, is_some(c->g, key));
+    transfer(c, key, true);
+    cg_if_end(c->g, &some);
+}
+
+/* The state at KEY, zero where there is none. */
+static void take_state(struct scan *c, val key) {
+    cg *g = c->g;
+    val zero = cg_f32(g, 0);
+    cg_if some;
+    cg_if_begin(g, &some, is_some(g, key));
+    transfer(c, key, false);
+    block loaded = cg_here(g);
+    cg_if_end(g, &some);
+    for (int e = 0; e < c->n; e++) {
+        val phi = LLVMBuildPhi(g->b, g->f32, "");
+        LLVMAddIncoming(phi, (val[]){c->state[e], zero}, (block[]){loaded, some.otherwise}, 2);
+        c->state[e] = phi;
+    }
+}
+
+/* The state of the row at KEY in place of the one at BEFORE. */
+static void change_state(struct scan *c, val before, val key) {
+    cg *g = c->g;
+    val was[ET_SCAN_ELEMENTS];
+    cg_if other;
+    memcpy(was, c->state, sizeof was);
+    cg_if_begin(g, &other, cg_icmp(g, LLVMIntNE, before, key));
+    keep_state(c, before);
+    take_state(c, key);
+    block changed = cg_here(g);
+    cg_if_end(g, &other);
+    for (int e = 0; e < c->n; e++) {
+        val phi = LLVMBuildPhi(g->b, g->f32, "");
+        LLVMAddIncoming(phi, (val[]){c->state[e], was[e]}, (block[]){changed, other.otherwise}, 2);
+        c->state[e] = phi;
+    }
+}
+
+static void begin_anew(struct scan *c, val key) {
+    cg *g = c->g;
+    et_expr fresh = c->s->scan[ET_SC_FRESH], keep = c->s->scan[ET_SC_KEEP];
+    val zero = NULL;
+    if (fresh.id) zero = cg_emit(g, fresh);
+    if (keep.id) {
+        val lost = LLVMBuildNot(g->b, is_some(g, key), "");
+        zero = zero ? LLVMBuildOr(g->b, zero, lost, "") : lost;
+    }
+    for (int e = 0; e < c->n && zero; e++)
+        c->state[e] = cg_select(g, zero, cg_f32(g, 0), c->state[e]);
+}
+
+/* One result, of all rows. */
+static void scan_result(struct scan *c) {
+    cg *g = c->g;
+    const et_step *s = c->s;
+    val v[ET_SCAN_ELEMENTS + 1];
+    cg_for f;
+    for (int e = 0; e < c->n; e++)
+        v[e] = cg_f32(g, 0);
+    v[c->n] = none(g);
+    val row = cg_for_begin(g, &f, cg_i32(g, 0), cg_emit_i32(g, s->rextent), cg_i32(g, 1), true,
+                           c->n + 1, v);
+    int mark = cg_scope(g);
+    cg_bind(g, s->rvar, row, false);
+    val key = cg_emit_i64(g, c->row);
+    if (s->scan[ET_SC_KEEP].id) key = cg_select(g, cg_emit(g, s->scan[ET_SC_KEEP]), key, none(g));
+    memcpy(c->state, v, (size_t)c->n * sizeof *v);
+    change_state(c, v[c->n], key);
+    begin_anew(c, key);
+    advance(c);
+    cg_scope_end(g, mark);
+    memcpy(v, c->state, (size_t)c->n * sizeof *v);
+    v[c->n] = key;
+    cg_for_end(g, &f, v);
+    memcpy(c->state, v, (size_t)c->n * sizeof *v);
+    keep_state(c, v[c->n]);
+}
+
+void cg_step_scan(cg *g, const et_step *s) {
+    int64_t size = 1, extent[ET_MAX_VARS], all = 1, most = 1;
+    et_is_int(g->x, et_var_extent(g->x, s->evar), &size);
+    struct scan c = {.g = g, .s = s, .lanes = s->lanes, .n = (int)size / s->lanes};
+    c.wide = c.n % 4 == 0 ? 4 : c.n % 2 == 0 ? 2 : 1;
+    for (int v = 0; v < s->nvars; v++) {
+        et_is_int(g->x, et_var_extent(g->x, s->vars[v]), &extent[v]);
+        all *= extent[v];
+    }
+    if (g->p->tensors[s->state.id].max_bytes > 4) most = g->p->tensors[s->state.id].max_bytes / 4;
+    c.sub = cg_fresh_var(g, "sub", s->lanes);
+    c.key = cg_fresh_var(g, "key", most);
+    find_places(&c);
+    c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");
+    cg_bind(g, c.sub, c.at, true);
+    int64_t groups = g->p->workgroup / s->lanes;
+    val first = LLVMBuildUDiv(g->b, g->tid, cg_i32(g, s->lanes), ""), item = first, nothing = NULL;
+    bool looped = all > groups, guarded = all % groups != 0;
+    cg_for f;
+    cg_if in, masked;
+    if (looped)
+        item = cg_add(g, first,
+                      cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, all), cg_i32(g, groups), true, 0,
+                                   &nothing));
+    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, cg_i32(g, all)));
+    int mark = cg_scope(g);
+    cg_decode(g, item, s->nvars, s->vars, extent);
+    if (s->mask.id) cg_if_begin(g, &masked, cg_emit(g, s->mask));
+    int inner = cg_scope(g);
+    g->diverged = s->lanes < g->t->wave && (guarded || s->mask.id);
+    scan_result(&c);
+    g->diverged = false;
+    cg_scope_end(g, inner);
+    if (s->mask.id) cg_if_end(g, &masked);
+    cg_scope_end(g, mark);
+    if (guarded) cg_if_end(g, &in);
+    if (looped) cg_for_end(g, &f, &nothing);
+}

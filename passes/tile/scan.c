@@ -1,0 +1,87 @@
+/* Scans: a tile has some of the results of a row, and goes through all rows of the launch. */
+#include "ir/program/step.h"
+#include "passes/tile/tiler.h"
+
+enum {
+    LANE_ELEMENTS = 16, /* of the state that a work-item has of a result, if lanes suffice */
+};
+
+/* Results of a row. */
+static int64_t results(const et_tiler *t) {
+    int64_t all = 1, n = 1;
+    for (int d = 1; d < t->gr->rank; d++) {
+        et_is_int(t->x, et_tiler_extent(t, d), &n);
+        all *= n;
+    }
+    return all;
+}
+
+/* Work-items that share a result: a power of two that divides its elements of the state, as few as
+ * can hold them, or more where CUs would be left without a tile. */
+static int lanes_of(const et_tiler *t, int64_t elements) {
+    const et_machine *m = t->opt->machine;
+    int lanes = 1;
+    int64_t all = results(t), items = (int64_t)m->waves * m->wave_size;
+    while (elements % (2 * lanes) == 0 && 2 * lanes <= m->wave_size &&
+           (elements / lanes > LANE_ELEMENTS || all * lanes < items * m->cus))
+        lanes *= 2;
+    return lanes;
+}
+
+static void cover(et_tiler *t, int64_t left) {
+    for (int d = t->gr->rank - 1; d > 0; d--) {
+        int64_t n = 1, tile = 1;
+        et_is_int(t->x, et_tiler_extent(t, d), &n);
+        while (tile < n && 2 * tile <= left)
+            tile *= 2;
+        if (n <= left) tile = n;
+        if (t->gr->tile[d]) tile = t->gr->tile[d] < n ? t->gr->tile[d] : n;
+        et_tiler_axis(t, d, (int)tile);
+        left = left / tile > 0 ? left / tile : 1;
+    }
+}
+
+/* As many results as work-items can hold at once, fewer where CUs would be left without a tile; but
+ * those of a wave. */
+static int64_t per_tile(const et_tiler *t, int lanes) {
+    const et_machine *m = t->opt->machine;
+    int64_t most = (int64_t)m->waves * m->wave_size / lanes, least = m->wave_size / lanes;
+    int64_t each = (results(t) + m->cus - 1) / (m->cus > 0 ? m->cus : 1), n = least > 0 ? least : 1;
+    while (n < each && 2 * n <= most)
+        n *= 2;
+    return n;
+}
+
+bool et_tile_scan(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr);
+    et_step s = et_step_make(ET_STEP_SCAN);
+    int64_t elements = 1;
+    et_is_int(t.x, et_var_extent(t.x, gr->pvar), &elements);
+    s.lanes = lanes_of(&t, elements);
+    if (elements / s.lanes > ET_SCAN_ELEMENTS) {
+        et_diag(t.p->g->diags, ET_ERROR, gr->loc,
+                "scan: %lld elements of the state, which lanes share by powers of two: %d are too "
+                "many for one",
+                (long long)elements, (int)(elements / s.lanes));
+        return false;
+    }
+    s.rvar = et_graph_var(t.p->g, "i", et_tiler_extent(&t, 0));
+    s.rextent = et_tiler_extent(&t, 0);
+    s.evar = gr->pvar;
+    t.at[0] = et_var(t.x, s.rvar);
+    cover(&t, per_tile(&t, s.lanes));
+    s.nvars = et_tiler_inner(&t, s.vars);
+    for (int d = 1; d < gr->rank; d++)
+        if (t.inside[d].id)
+            s.mask = s.mask.id ? et_op2(t.x, ET_X_AND, s.mask, t.inside[d]) : t.inside[d];
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        s.scan[i] = et_tiler_subst(&t, gr->scan[i]);
+    s.to = gr->to;
+    s.state = gr->state;
+    for (int d = 0; d < s.to.rank; d++)
+        s.to.index[d] = et_tiler_subst(&t, s.to.index[d]);
+    for (int d = 0; d < s.state.rank; d++)
+        s.state.index[d] = et_tiler_subst(&t, s.state.index[d]);
+    *et_tiler_step(&t, ET_STEP_SCAN) = s;
+    return et_tiler_end(&t);
+}

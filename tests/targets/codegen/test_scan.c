@@ -1,0 +1,100 @@
+/* SCAN steps: states of every size and place, few and many results, rows of several sequences and
+ * of none, with and without what is seen. */
+#include "tests/targets/codegen/kit.h"
+#include "tests/targets/codegen/suites.h"
+
+struct shape {
+    int heads, width, size, lanes; /* results of a row, elements of each, lanes of one */
+    int rows, most;                /* in the launch, and at most */
+    bool looks, fresh, keep, last; /* LAST: the element is the state's last index */
+    int live;                      /* of `width`; 0: all */
+};
+
+/* 1, and a little from a tensor: what is carried neither grows nor dies away. */
+static et_expr decay(et_exprs *x, et_expr e) {
+    return et_add(x, et_float(x, 0.5), et_mul(x, et_float(x, 0.25), e));
+}
+
+static void parts(kit *k, const struct shape *c, et_step *s, et_expr in, et_expr key, et_expr slot,
+                  et_expr row) {
+    et_exprs *x = k->x;
+    et_expr state = et_arg(x, ET_ARG_STATE, ET_T_F32), seen = et_arg(x, ET_ARG_SEEN, ET_T_F32);
+    et_expr kept = et_mul(x, decay(x, in), state);
+    if (c->looks) s->scan[ET_SC_LOOK] = et_mul(x, kept, key);
+    s->scan[ET_SC_NEXT] = et_add(
+        x, kept, et_mul(x, key, c->looks ? et_sub(x, in, et_mul(x, seen, et_float(x, 0.1))) : in));
+    s->scan[ET_SC_OUT] = et_mul(x, state, et_sub(x, key, et_float(x, 0.3)));
+    et_expr third = et_op2(x, ET_X_MOD, row, et_int(x, 3));
+    if (c->fresh) s->scan[ET_SC_FRESH] = et_op2(x, ET_X_EQ, third, et_int(x, 1));
+    if (c->keep) s->scan[ET_SC_KEEP] = et_op2(x, ET_X_LT, slot, et_int(x, 3));
+}
+
+static void scan(const struct shape *c) {
+    kit k;
+    kit_begin(&k, "scan");
+    et_exprs *x = k.x;
+    int64_t syms[] = {c->rows};
+    et_expr N = et_sym(x, kit_sym(&k, "N", 1, c->most)), H = kit_n(&k, c->heads);
+    int live = c->live ? c->live : c->width;
+    et_expr W = kit_n(&k, live), J = kit_n(&k, c->size), slots = kit_n(&k, c->keep ? 3 : 8);
+    et_expr dstate[] = {slots, H, c->last ? W : J, c->last ? J : W}, dout[] = {N, H, W};
+    et_expr dkey[] = {N, H, J};
+    int in = kit_tensor(&k, ET_TENSOR_INPUT, "in", ET_BF16, 3, dout);
+    int key = kit_tensor(&k, ET_TENSOR_INPUT, "key", c->last ? ET_F32 : ET_BF16, 3, dkey);
+    int slot = kit_tensor(&k, ET_TENSOR_INPUT, "slot", ET_I32, 1, &N);
+    int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
+    et_func *f = kit_func(&k, "scan", 1);
+    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
+    s->nvars = 1;
+    s->vars[0] = kit_var(&k, "w", c->width);
+    s->rvar = et_var_add(x, "i", N);
+    s->rextent = N;
+    s->evar = kit_var(&k, "j", c->size);
+    s->lanes = c->lanes;
+    et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
+    et_expr j = et_var(x, s->evar), at = kit_at(&k, slot, 1, &i);
+    if (live < c->width) s->mask = et_op2(x, ET_X_LT, w, W);
+    et_expr of_out[] = {i, h, w}, of_key[] = {i, h, j};
+    et_expr kept = c->keep ? et_op2(x, ET_X_MIN, at, et_int(x, 2)) : at;
+    kept = et_op2(x, ET_X_MIN, et_op2(x, ET_X_MAX, kept, et_int(x, 0)), et_int(x, c->keep ? 2 : 7));
+    et_expr of_state[] = {kept, h, c->last ? w : j, c->last ? j : w};
+    parts(&k, c, s, kit_at(&k, in, 3, of_out), kit_at(&k, key, 3, of_key), at, i);
+    s->state = kit_place(ET_LOAD_TENSOR, state, 4, of_state);
+    s->to = kit_place(ET_LOAD_TENSOR, out, 3, of_out);
+    kit_grid(&k, f, &H, -1);
+    kit_check(&k, "cus=2:xcds=1", syms);
+    ck_assert_int_eq(k.info.scratch_bytes, 0);
+    kit_end(&k);
+}
+
+static const struct shape shapes[] = {
+    {1, 1, 1, 1, 1, 1, false, false, false, true, 0},
+    {2, 16, 16, 16, 1, 9, true, true, true, true, 0},
+    {2, 16, 16, 4, 9, 9, true, true, true, true, 0},
+    {3, 40, 64, 8, 7, 20, true, false, false, true, 33},
+    {2, 300, 32, 2, 5, 20, false, true, false, true, 0},
+    {1, 64, 128, 8, 20, 20, true, true, true, true, 0},
+    {1, 12, 128, 32, 6, 20, true, true, false, true, 0},
+    {4, 6, 9, 1, 20, 20, false, true, true, false, 5},
+    {2, 33, 6, 2, 13, 13, true, false, true, false, 0},
+    {1, 7, 48, 16, 17, 40, true, true, true, true, 0},
+    {2, 5, 64, 1, 4, 8, false, false, true, true, 0},
+    {1, 257, 1, 1, 11, 12, false, true, true, true, 0},
+    {1, 20, 24, 8, 12, 12, true, true, true, false, 19},
+};
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+
+START_TEST(scans) {
+    scan(&shapes[_i]);
+}
+END_TEST
+
+Suite *scan_suite(void) {
+    Suite *s = suite_create("scan");
+    TCase *t = tcase_create("scan");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, scans, 0, NSHAPES);
+    suite_add_tcase(s, t);
+    return s;
+}
