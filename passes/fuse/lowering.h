@@ -72,6 +72,8 @@ typedef struct et_lowering {
 bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
 void et_build_groups(et_lowering *);
+/* Make GR the group of a scan, whose result has the indices AT (scan.c). */
+void et_scan_group(et_lowering *, et_group *gr, const et_node *, const et_expr *at);
 /* Choose in which order the dimensions of weights lie (relaid.c). */
 void et_relay_weights(et_lowering *, const et_pass_options *);
 void et_relay_tensor(et_lowering *, et_tensor *, const et_relaying *);
