@@ -144,6 +144,9 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
         if (packed) put(o, ", \"packed\": %d", ETRT_PACKED_K);
     }
     if (t->cut.devices) put(o, ", \"cut\": %d", t->cut.axis);
+    if (t->cut.repeat > 1) put(o, ", \"repeat\": %d", t->cut.repeat);
+    if (t->cut.of)
+        put(o, ", \"from\": %" PRId64 ", \"of\": %" PRId64, t->cut.from, t->cut.of);
     put(o, "}");
 }
 

@@ -168,7 +168,8 @@ static void leaf(eti_parser *p, et_value_kind kind) {
     }
     et_device_cut cut = {0};
     if (kind == ET_V_WEIGHT && (eti_is_word(p, "over") || eti_is_word(p, "each"))) pend(p, v, &s);
-    if (kind == ET_V_WEIGHT || kind == ET_V_STATE) eti_cut(p, &s, &cut);
+    if (kind == ET_V_WEIGHT || kind == ET_V_STATE) 
+        eti_cut(p, &s, kind == ET_V_WEIGHT, &cut);
     if (v.id) et_val_of(p->g, v)->cut = cut;
     define(p, label, loc, v);
 }
@@ -337,7 +338,7 @@ static void output(eti_parser *p) {
         et_graph_output(p->g, (et_value){(uint32_t)v}, name);
     et_val *last = et_val_of(p->g, p->g->noutputs ? p->g->outputs[p->g->noutputs - 1]
                                                   : (et_value){(uint32_t)v});
-    eti_cut(p, &last->shape, &last->cut);
+    eti_cut(p, &last->shape, false, &last->cut);
 }
 
 static void fix_weights(eti_parser *p) {

@@ -185,7 +185,7 @@ void eti_shape(eti_parser *, et_shape *out_shape);
 bool eti_storable(eti_parser *, et_loc, const et_shape *, bool weight);
 const void *eti_data(eti_parser *, const et_shape *);
 /* "e in 0..8", after "each": what its tensors are stacked by, after the N loops. */
-void eti_cut(eti_parser *, const et_shape *, et_device_cut *out);
+void eti_cut(eti_parser *, const et_shape *, bool weight, et_device_cut *out);
 void eti_each(eti_parser *, const et_shape *, int *n, int loops[ET_MAX_LOOPS]);
 void eti_tensor(eti_parser *);
 /* [until EXPRESSION]: the iterations of a launch, MOST at most; MOST where nothing is said. */

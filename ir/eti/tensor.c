@@ -254,15 +254,38 @@ static void relaid(eti_parser *p, et_tensor *t) {
     t->relaid = as;
 }
 
-/* "cut AXIS": each of the devices has a part of it. */
-void eti_cut(eti_parser *p, const et_shape *s, et_device_cut *out) {
+/* "from FIRST of SIZE": in the checkpoint the axis has SIZE elements. */
+static void piece(eti_parser *p, et_device_cut *out) {
+    out->from = eti_need_int(p, 0, INT32_MAX, "the first element that is divided");
+    if (!eti_take_word(p, "of")) eti_error(p, p->tok.loc, "expected 'of' and how many there are");
+    out->of = eti_need_int(p, 1, INT32_MAX, "elements of the checkpoint's tensor");
+}
+
+static bool fits(const eti_parser *p, const et_shape *s, const et_device_cut *c) {
+    int64_t part;
+    return et_is_int(p->g->exprs, s->dim[c->axis], &part) &&
+           part <= (c->of - c->from) / (c->devices / c->repeat);
+}
+
+/* "cut AXIS [repeat R] [from FIRST of SIZE]": each of the devices has a part of it. */
+void eti_cut(eti_parser *p, const et_shape *s, bool weight, et_device_cut *out) {
     et_loc loc = p->tok.loc;
     if (!eti_take_word(p, "cut")) return;
     out->axis = (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension that is cut");
     out->devices = p->g->devices;
-    if (!p->g->devices) eti_error(p, loc, "'devices' says before this how many have a part");
-    if (s->rank >= 0 && out->axis >= s->rank && !p->broken)
+    out->repeat = 1;
+    if (eti_take_word(p, "repeat"))
+        out->repeat = (int)eti_need_int(p, 2, ET_MAX_DEVICES, "devices that have the same part");
+    if (weight && eti_take_word(p, "from")) piece(p, out);
+    if (p->broken) return;
+    if (!p->g->devices)
+        eti_error(p, loc, "'devices' says before this how many have a part");
+    else if (out->devices % out->repeat || out->repeat == out->devices)
+        eti_error(p, loc, "%d devices do not have parts that %d share", out->devices, out->repeat);
+    else if (s->rank >= 0 && out->axis >= s->rank)
         eti_error(p, loc, "there are %d dimensions", s->rank);
+    else if (s->rank >= 0 && out->of && !fits(p, s, out))
+        eti_error(p, loc, "the checkpoint has less of that dimension");
 }
 
 static void partial(eti_parser *p, et_tensor *t) {
@@ -284,7 +307,8 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) relaid(p, t);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
-    if (t->kind != ET_TENSOR_TEMP) eti_cut(p, &t->shape, &t->cut);
+    if (t->kind != ET_TENSOR_TEMP)
+        eti_cut(p, &t->shape, t->kind == ET_TENSOR_WEIGHT, &t->cut);
     if (t->kind == ET_TENSOR_TEMP) partial(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);

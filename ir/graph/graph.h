@@ -28,10 +28,12 @@ const char *et_shape_problem(et_exprs *, const et_shape *, bool weight);
 /* Bytes of a tensor at the symbols' upper bounds; INT64_MAX when there is no bound. */
 int64_t et_shape_max_bytes(const et_exprs *, const et_shape *);
 
-/* Divided among so many devices: each has an equal part along AXIS, and a shape is that of a part.
- * 0 devices: all have all of it. */
+/* Divided among so many devices: REPEAT devices that follow each other have an equal part along
+ * AXIS, and a shape is that of a part. Of a weight, that axis may be a piece of the checkpoint's:
+ * elements from FROM on, of OF. 0 devices: all have all of it; OF 0: it is all of that axis. */
 typedef struct {
-    int devices, axis;
+    int devices, axis, repeat;
+    int64_t from, of;
 } et_device_cut;
 
 typedef enum {
@@ -195,7 +197,8 @@ int et_graph_loop_until(et_graph *, et_block *, const char *name, int parent, in
 et_block *et_graph_loop_body(et_graph *, int loop);
 /* A loop that runs nothing, for a weight of one tensor per iteration: the same one every time. */
 int et_graph_stack(et_graph *, const char *name, int64_t lo, int64_t hi, et_loc);
-void et_device_cut_print(const et_device_cut *, FILE *); /* " cut 1", or nothing */
+/* " cut 1", " cut 1 repeat 2", " cut 0 from 96 of 160", or nothing */
+void et_device_cut_print(const et_device_cut *, FILE *);
 /* " each e in 0..8": the loops of a weight that only stack. */
 void et_stacks_print(const et_graph *, int nloops, const int *loops, FILE *);
 /* How often the body of LOOP runs in a launch at most, those of the loops around it multiplied in;

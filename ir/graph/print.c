@@ -56,7 +56,10 @@ static void put_declaration(printer *p, et_value v) {
 }
 
 void et_device_cut_print(const et_device_cut *c, FILE *out) {
-    if (c->devices) fprintf(out, " cut %d", c->axis);
+    if (!c->devices) return;
+    fprintf(out, " cut %d", c->axis);
+    if (c->repeat > 1) fprintf(out, " repeat %d", c->repeat);
+    if (c->of) fprintf(out, " from %" PRId64 " of %" PRId64, c->from, c->of);
 }
 
 void et_stacks_print(const et_graph *g, int nloops, const int *loops, FILE *out) {

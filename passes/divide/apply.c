@@ -3,74 +3,192 @@
 #include "passes/divide/int.h"
 #include <string.h>
 
-static void cut_shape(et_graph *g, et_value x, int axis, int devices) {
+static void cut_shape(et_graph *g, et_value x, struct div_cut cut, int devices) {
     et_val *v = et_val_of(g, x);
     int64_t n = 0;
-    et_check(et_is_int(g->exprs, v->shape.dim[axis], &n) && n % devices == 0);
-    v->shape.dim[axis] = et_int(g->exprs, n / devices);
+    int parts = devices / cut.repeat;
+    et_check(et_is_int(g->exprs, v->shape.dim[cut.axis], &n) && n % parts == 0);
+    v->shape.dim[cut.axis] = et_int(g->exprs, n / parts);
     if (v->kind == ET_V_WEIGHT || v->kind == ET_V_STATE || v->is_output)
-        v->cut = (et_device_cut){devices, axis};
+        v->cut = (et_device_cut){.devices = devices, .axis = cut.axis, .repeat = cut.repeat};
 }
 
-/* Weight X cut along AXIS, the same for all who want it so: itself, or where others need all of it,
- * or want it cut otherwise, another value. OF: the next one of the same weight. */
-static et_value cut_weight(et_graph *g, const struct div_plan *p, et_value x, int axis,
-                           et_value *of) {
-    et_val *v = et_val_of(g, x);
-    if (!p->needed[x.id] && !v->cut.devices) cut_shape(g, x, axis, p->devices);
-    for (et_value c = x; c.id; c = of[c.id])
-        if (et_val_of(g, c)->cut.devices && et_val_of(g, c)->cut.axis == axis) return c;
+/* ---- weights ---- */
+
+/* A part of a weight as a node reads it: SIZE elements of its axis from FROM on are divided. */
+struct part {
+    struct div_cut cut;
+    int64_t from, size;
+};
+
+struct weights {
+    et_graph *g;
+    const struct div_plan *p;
+    et_shape *whole; /* by value: shape before the cut */
+    et_value *of;    /* by value: the next one of the same weight */
+};
+
+static bool is_part(const struct weights *w, et_value x, const struct part *part) {
+    const et_device_cut *c = &et_val_of(w->g, x)->cut;
+    int64_t n = 0;
+    et_is_int(w->g->exprs, et_val_of(w->g, x)->shape.dim[part->cut.axis], &n);
+    return c->devices && c->axis == part->cut.axis && c->repeat == part->cut.repeat &&
+           c->from == part->from && n * (c->devices / c->repeat) == part->size;
+}
+
+static void make_part(struct weights *w, et_value x, const struct part *part) {
+    et_val *v = et_val_of(w->g, x);
+    int64_t all = 0;
+    et_is_int(w->g->exprs, v->shape.dim[part->cut.axis], &all);
+    v->shape.dim[part->cut.axis] = et_int(w->g->exprs, part->size);
+    cut_shape(w->g, x, part->cut, w->p->devices);
+    if (part->size != all) v->cut.from = part->from, v->cut.of = all;
+}
+
+/* The part of weight X, the same value for all who want it so: itself, or where others need all of
+ * it, or another part, another value. */
+static et_value cut_weight(struct weights *w, et_value x, const struct part *part) {
+    et_graph *g = w->g;
+    if (!w->p->needed[x.id] && !et_val_of(g, x)->cut.devices) {
+        w->whole[x.id] = et_val_of(g, x)->shape;
+        make_part(w, x, part);
+    }
+    for (et_value c = x; c.id; c = w->of[c.id])
+        if (is_part(w, c, part)) return c;
     et_val from = *et_val_of(g, x);
-    if (from.cut.devices)
-        from.shape.dim[from.cut.axis] =
-            et_mul(g->exprs, from.shape.dim[from.cut.axis], et_int(g->exprs, p->devices));
+    if (from.cut.devices) from.shape = w->whole[x.id];
     from.cut = (et_device_cut){0};
     et_value c = et_graph_value(g, ET_V_WEIGHT, from.name, &from.shape, from.loc);
     from.name = et_val_of(g, c)->name;
     *et_val_of(g, c) = from;
-    cut_shape(g, c, axis, p->devices);
-    of[c.id] = of[x.id];
-    of[x.id] = c;
+    make_part(w, c, part);
+    w->of[c.id] = w->of[x.id];
+    w->of[x.id] = c;
     return c;
 }
 
-/* The sum of X over devices takes the place of X for all who read it; S is the statement after the
- * node that makes it. */
-static void add_exchange(et_graph *g, int block_loop, int s, int node) {
-    et_value sum = g->nodes[node].result;
-    et_val *v = et_val_of(g, sum);
-    et_value part = et_graph_value(g, ET_V_NODE, NULL, &v->shape, v->loc), again;
-    et_val_of(g, part)->node = node;
-    et_val_of(g, part)->model = et_val_of(g, sum)->model;
-    g->nodes[node].result = part;
-    et_block *b = block_loop < 0 ? &g->body : &g->loops[block_loop].body;
-    et_check(et_graph_node(g, b, &et_op_exchange, g->nodes[node].loc, 1, &part, 0, NULL, &again));
-    b = block_loop < 0 ? &g->body : &g->loops[block_loop].body;
+/* How node N reads argument A, which is cut so. A node that takes a piece of it takes all of that. */
+static struct part part_of(et_graph *g, et_node *n, int a, struct div_cut cut) {
+    int rank = et_arg_shape(g, n, a)->rank, axis;
+    struct part part = {.cut = cut};
+    int64_t first;
+    et_check(et_is_int(g->exprs, et_arg_shape(g, n, a)->dim[cut.axis], &part.size));
+    if (n->op != &et_op_slice) return part;
+    et_is_int(g->exprs, et_op_exprs(n, "start", rank)[cut.axis], &part.from);
+    for (int r = 0; r < et_val_of(g, n->result)->shape.rank; r++)
+        if (div_is_piece(g, n, r, &axis, &first) && axis == cut.axis)
+            et_is_int(g->exprs, et_val_of(g, n->result)->shape.dim[r], &part.size);
+    return part;
+}
+
+typedef struct part parts_of[ET_MAX_ARGS];
+
+/* By node and argument. */
+static parts_of *find_parts(et_graph *g, const struct div_plan *p, int nnodes) {
+    parts_of *parts = et_alloc(g->arena, ((size_t)nnodes + 1) * sizeof *parts);
+    for (int i = 0; i < nnodes; i++)
+        for (int a = 0; a < g->nodes[i].nargs; a++)
+            if (p->arg[i][a].axis != WHOLE)
+                parts[i][a] = part_of(g, &g->nodes[i], a, p->arg[i][a]);
+    return parts;
+}
+
+static void cut_weights(et_graph *g, const struct div_plan *p, int nnodes, parts_of *parts) {
+    size_t most = (size_t)g->nvals + (size_t)nnodes * ET_MAX_ARGS;
+    struct weights w = {.g = g, .p = p};
+    w.whole = et_alloc(g->arena, most * sizeof *w.whole);
+    w.of = et_alloc(g->arena, most * sizeof *w.of);
+    for (int i = 0; i < nnodes; i++)
+        for (int a = 0; a < g->nodes[i].nargs; a++)
+            if (p->arg[i][a].axis != WHOLE)
+                g->nodes[i].args[a] = cut_weight(&w, g->nodes[i].args[a], &parts[i][a]);
+}
+
+/* ---- nodes that come between ---- */
+
+static et_block *block_of(et_graph *g, int loop) {
+    return loop < 0 ? &g->body : &g->loops[loop].body;
+}
+
+/* A node of one argument before statement S of the block of LOOP; its result. */
+static et_value node_before(et_graph *g, int loop, int s, const et_op *op, et_value arg, int nattrs,
+                            const et_attr *attrs, et_loc loc) {
+    et_value result;
+    et_check(et_graph_node(g, block_of(g, loop), op, loc, 1, &arg, nattrs, attrs, &result));
+    et_block *b = block_of(g, loop);
     int last = b->n - 1;
     et_stmt own = b->stmt[last];
     memmove(&b->stmt[s + 1], &b->stmt[s], (size_t)(last - s) * sizeof *b->stmt);
     b->stmt[s] = own;
-    g->nodes[own.index].result = sum;
-    et_val_of(g, sum)->node = own.index;
-    et_check(again.id == (uint32_t)g->nvals - 1);
-    g->nvals--; /* the value that was made for the exchange */
+    return result;
 }
 
-static void add_exchanges(et_graph *g, const struct div_plan *p, int loop) {
-    for (int s = 0; s < (loop < 0 ? &g->body : &g->loops[loop].body)->n; s++) {
-        et_stmt at = (loop < 0 ? &g->body : &g->loops[loop].body)->stmt[s];
-        if (at.kind == ET_S_LOOP)
-            add_exchanges(g, p, at.index);
-        else if (g->nodes[at.index].result.id && p->partial[g->nodes[at.index].result.id])
-            add_exchange(g, loop, ++s, at.index);
+/* The gather in statement S reads rows of a part of its table: it takes the first indices alone. */
+static void take_first(et_graph *g, int loop, int s, int node, int parts) {
+    et_exprs *x = g->exprs;
+    int64_t size = 0;
+    static const int64_t none[1] = {0};
+    et_check(et_is_int(x, et_arg_shape(g, &g->nodes[node], 1)->dim[0], &size));
+    et_expr *e = et_alloc(g->arena, 2 * sizeof *e);
+    e[0] = et_int(x, 0);
+    e[1] = et_int(x, size / parts);
+    const et_attr attrs[] = {{.name = "start", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[0]},
+                             {.name = "size", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[1]},
+                             {.name = "drop", .kind = ET_A_INTS, .n = 1, .ints = none}};
+    et_value first = node_before(g, loop, s, &et_op_slice, g->nodes[node].args[1], 3, attrs,
+                                 g->nodes[node].loc);
+    g->nodes[node].args[1] = first;
+}
+
+static void follow(et_graph *g, const struct div_plan *p, int nvals, int loop) {
+    for (int s = 0; s < block_of(g, loop)->n; s++) {
+        et_stmt at = block_of(g, loop)->stmt[s];
+        if (at.kind == ET_S_LOOP) {
+            follow(g, p, nvals, at.index);
+            continue;
+        }
+        et_value r = g->nodes[at.index].result;
+        if (!r.id || (int)r.id >= nvals || p->cut[r.id].axis == WHOLE) continue;
+        int parts = p->devices / p->cut[r.id].repeat;
+        if (div_follows(g, &g->nodes[at.index], p->cut[r.id].axis, parts))
+            take_first(g, loop, s++, at.index, parts);
     }
 }
 
-static void cut_nodes(et_graph *g, const struct div_plan *p) {
-    for (int i = 0; i < g->nnodes; i++) {
+/* The sum of X over devices takes the place of X for all who read it; S is the statement after the
+ * node that makes it. */
+static void add_exchange(et_graph *g, int loop, int s, int node) {
+    et_value sum = g->nodes[node].result;
+    et_val *v = et_val_of(g, sum);
+    et_value part = et_graph_value(g, ET_V_NODE, NULL, &v->shape, v->loc);
+    et_val_of(g, part)->node = node;
+    et_val_of(g, part)->model = et_val_of(g, sum)->model;
+    g->nodes[node].result = part;
+    et_value again = node_before(g, loop, s, &et_op_exchange, part, 0, NULL, g->nodes[node].loc);
+    int own = et_val_of(g, again)->node;
+    et_check(again.id == (uint32_t)g->nvals - 1);
+    g->nodes[own].result = sum;
+    et_val_of(g, sum)->node = own;
+    g->nvals--; /* the value that was made for the exchange */
+}
+
+static void add_exchanges(et_graph *g, const struct div_plan *p, int nvals, int loop) {
+    for (int s = 0; s < block_of(g, loop)->n; s++) {
+        et_stmt at = block_of(g, loop)->stmt[s];
+        if (at.kind == ET_S_LOOP) {
+            add_exchanges(g, p, nvals, at.index);
+            continue;
+        }
+        et_value r = g->nodes[at.index].result;
+        if (r.id && (int)r.id < nvals && p->partial[r.id]) add_exchange(g, loop, ++s, at.index);
+    }
+}
+
+static void cut_nodes(et_graph *g, const struct div_plan *p, int nnodes) {
+    for (int i = 0; i < nnodes; i++) {
         et_value r = g->nodes[i].result;
-        if (r.id && p->axis[r.id] != WHOLE)
-            div_cut_attributes(g, &g->nodes[i], p->axis[r.id], p->devices);
+        if (r.id && p->cut[r.id].axis != WHOLE)
+            div_cut_attributes(g, &g->nodes[i], p->cut[r.id].axis, p->devices / p->cut[r.id].repeat);
     }
 }
 
@@ -84,17 +202,16 @@ static void check_shapes(et_graph *g) {
 }
 
 void div_apply(et_graph *g, const struct div_plan *p) {
-    int nvals = g->nvals;
-    size_t most = (size_t)nvals + (size_t)g->nnodes * ET_MAX_ARGS;
-    et_value *of = et_alloc(g->arena, most * sizeof *of);
-    cut_nodes(g, p); /* by shapes before the cut */
-    for (int i = 0; i < g->nnodes; i++)
-        for (int a = 0; a < g->nodes[i].nargs; a++)
-            if (p->arg[i][a] != WHOLE)
-                g->nodes[i].args[a] = cut_weight(g, p, g->nodes[i].args[a], p->arg[i][a], of);
+    int nvals = g->nvals, nnodes = g->nnodes;
+    /* By shapes before the cut. */
+    parts_of *parts = find_parts(g, p, nnodes);
+    follow(g, p, nvals, -1);
+    cut_nodes(g, p, nnodes);
+    cut_weights(g, p, nnodes, parts);
     for (int i = 1; i < nvals; i++)
-        if (p->axis[i] != WHOLE) cut_shape(g, (et_value){(uint32_t)i}, p->axis[i], p->devices);
+        if (p->cut[i].axis != WHOLE)
+            cut_shape(g, (et_value){(uint32_t)i}, p->cut[i], p->devices);
     g->devices = p->devices;
-    add_exchanges(g, p, -1);
+    add_exchanges(g, p, nvals, -1);
     check_shapes(g);
 }

@@ -16,14 +16,16 @@
 struct divide {
     et_graph *g;
     int devices;
-    /* By value: the axis that is cut, or WHOLE; how many need all of it; each device has a part of
-     * the sum that it is; and the weights and states it is cut with, a set. */
-    int *axis, *needed;
+    /* By value: how it is cut; how many need all of it; each device has a part of the sum that it
+     * is; and the weights and states it is cut with, a set. */
+    struct div_cut *cut;
+    int *needed;
     bool *partial;
     uint64_t **with;
     int words;
-    bool *whole;             /* by value, of weights and states: is not cut */
-    int (*arg)[ET_MAX_ARGS]; /* by node: the axis along which it reads a weight cut, or WHOLE */
+    /* By value, of weights and states: as many devices at least have the same part; all: whole. */
+    int *least;
+    struct div_cut (*arg)[ET_MAX_ARGS]; /* by node: how it reads a weight cut */
     bool again;
 };
 
@@ -38,49 +40,79 @@ static void add_all(struct divide *v, et_value to, et_value from) {
 
 /* ---- what cannot be cut ---- */
 
+/* The next number of devices after N that may share a part. */
+static int next_repeat(const struct divide *v, int n) {
+    do
+        n++;
+    while (v->devices % n);
+    return n;
+}
+
+/* Those with a bit in WITH are in fewer parts, and whole where those are none. */
 static void leave_whole(struct divide *v, const uint64_t *with) {
-    for (int i = 1; i < v->g->nvals; i++)
-        if (with[i / 64] >> (i % 64) & 1 && !v->whole[i]) v->whole[i] = v->again = true;
+    for (int i = 1; i < v->g->nvals; i++) {
+        if (!(with[i / 64] >> (i % 64) & 1) || v->least[i] == v->devices) continue;
+        v->least[i] = next_repeat(v, v->least[i]);
+        v->again = true;
+    }
+}
+
+static bool is_cut(const struct divide *v, et_value x) {
+    return v->cut[x.id].axis != WHOLE;
+}
+
+static bool same_cut(struct div_cut a, struct div_cut b) {
+    return a.axis == b.axis && a.repeat == b.repeat;
 }
 
 /* All that N's arguments which are cut and its result are cut with is so in vain. */
 static void give_up(struct divide *v, const et_node *n) {
+    uint64_t *with = et_alloc(v->g->arena, (size_t)v->words * sizeof *with);
     for (int a = 0; a < n->nargs; a++)
-        if (v->axis[n->args[a].id] != WHOLE) leave_whole(v, v->with[n->args[a].id]);
-    if (n->result.id) leave_whole(v, v->with[n->result.id]);
+        for (int w = 0; is_cut(v, n->args[a]) && w < v->words; w++)
+            with[w] |= v->with[n->args[a].id][w];
+    for (int w = 0; n->result.id && w < v->words; w++)
+        with[w] |= v->with[n->result.id][w];
+    leave_whole(v, with);
 }
 
 /* ---- cutting what is made of weights ---- */
 
-static bool want_all(struct divide *v, int node, int axis, uint64_t *with);
+static bool want_all(struct divide *v, int node, struct div_cut, uint64_t *with);
 
 /* What the node reads and does not have cut, it needs, or does not need any more. */
 static void need(struct divide *v, int node, int times) {
     const et_node *n = &v->g->nodes[node];
     for (int a = 0; a < n->nargs; a++)
-        if (v->arg[node][a] == WHOLE && v->axis[n->args[a].id] == WHOLE)
+        if (v->arg[node][a].axis == WHOLE && !is_cut(v, n->args[a]))
             v->needed[n->args[a].id] += times;
 }
 
-/* Argument A of the node is cut along AXIS, or made so: a weight, or what comes of weights alone.
- * WITH gets what it is cut with, also where that fails: it is then cut in vain. */
-static bool want(struct divide *v, int node, int a, int axis, uint64_t *with) {
+/* Argument A of the node, a weight, is cut so: others may read all of it, they get it whole. */
+static bool want_weight(struct divide *v, int node, int a, struct div_cut cut, uint64_t *with) {
     et_value x = v->g->nodes[node].args[a];
-    if (v->partial[x.id] || !div_has_parts(v->g, &val(v, x)->shape, axis, v->devices)) return false;
-    if (v->axis[x.id] != WHOLE) {
+    if (v->least[x.id] > cut.repeat || cut.axis < val(v, x)->nloops) return false;
+    v->arg[node][a] = cut;
+    with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
+    return true;
+}
+
+/* Argument A of the node is cut so, or made so: a weight, or what comes of weights alone. WITH gets
+ * what it is cut with, also where that fails: it is then cut in vain. */
+static bool want(struct divide *v, int node, int a, struct div_cut cut, uint64_t *with) {
+    et_value x = v->g->nodes[node].args[a];
+    if (v->partial[x.id] ||
+        !div_has_parts(v->g, &val(v, x)->shape, cut.axis, v->devices / cut.repeat))
+        return false;
+    if (is_cut(v, x)) {
         for (int w = 0; w < v->words; w++)
             with[w] |= v->with[x.id][w];
-        return v->axis[x.id] == axis;
+        return same_cut(v->cut[x.id], cut);
     }
-    if (val(v, x)->kind == ET_V_WEIGHT) { /* others may read all of it: they get it whole */
-        if (v->whole[x.id] || axis < val(v, x)->nloops) return false;
-        v->arg[node][a] = axis;
-        with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
-        return true;
-    }
+    if (val(v, x)->kind == ET_V_WEIGHT) return want_weight(v, node, a, cut, with);
     if (val(v, x)->kind == ET_V_STATE) {
-        if (v->whole[x.id] || v->needed[x.id]) return false;
-        v->axis[x.id] = axis;
+        if (v->least[x.id] > cut.repeat || v->needed[x.id]) return false;
+        v->cut[x.id] = cut;
         v->with[x.id][x.id / 64] |= UINT64_C(1) << (x.id % 64);
         with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
         return true;
@@ -88,24 +120,37 @@ static bool want(struct divide *v, int node, int a, int axis, uint64_t *with) {
     if (val(v, x)->kind != ET_V_NODE || v->needed[x.id] || val(v, x)->is_output) return false;
     int own = val(v, x)->node;
     need(v, own, -1);
-    bool ok = want_all(v, own, axis, v->with[x.id]);
-    if (ok) v->axis[x.id] = axis;
+    bool ok = want_all(v, own, cut, v->with[x.id]);
+    if (ok) v->cut[x.id] = cut;
     need(v, own, 1);
     for (int w = 0; w < v->words; w++)
         with[w] |= v->with[x.id][w];
     return ok;
 }
 
-/* The node's result is cut along AXIS: its arguments are as that takes. */
-static bool want_all(struct divide *v, int node, int axis, uint64_t *with) {
+/* The node takes a piece of a weight, of which each device gets its part: rows of q, k and v in one
+ * tensor. */
+static bool want_piece(struct divide *v, int node, struct div_cut cut, uint64_t *with) {
     const et_node *n = &v->g->nodes[node];
-    int axes[ET_MAX_ARGS];
-    bool any = false;
-    if (!div_axes(v->g, n, axis, v->devices, axes)) return false;
+    int64_t first;
+    int axis;
+    return div_is_piece(v->g, n, cut.axis, &axis, &first) &&
+           val(v, n->args[0])->kind == ET_V_WEIGHT &&
+           want_weight(v, node, 0, (struct div_cut){axis, cut.repeat}, with);
+}
+
+/* The node's result is cut so: its arguments are as that takes. */
+static bool want_all(struct divide *v, int node, struct div_cut cut, uint64_t *with) {
+    const et_node *n = &v->g->nodes[node];
+    int axes[ET_MAX_ARGS], repeat[ET_MAX_ARGS];
+    int parts = v->devices / cut.repeat;
+    bool any = div_follows(v->g, n, cut.axis, parts) == parts;
+    if (!div_axes(v->g, n, cut.axis, parts, axes, repeat)) return want_piece(v, node, cut, with);
     for (int a = 0; a < n->nargs; a++) {
-        if (axes[a] == WHOLE && v->axis[n->args[a].id] != WHOLE) return false;
-        if (axes[a] != WHOLE && !want(v, node, a, axes[a], with)) return false;
-        any |= axes[a] != WHOLE;
+        struct div_cut own = {axes[a], cut.repeat * repeat[a]};
+        if (own.axis == WHOLE && is_cut(v, n->args[a])) return false;
+        if (own.axis != WHOLE && !want(v, node, a, own, with)) return false;
+        any |= own.axis != WHOLE;
     }
     return any;
 }
@@ -115,60 +160,67 @@ static bool want_all(struct divide *v, int node, int axis, uint64_t *with) {
 /* The first argument that is cut; -1: none. */
 static int first_cut(const struct divide *v, const et_node *n) {
     for (int a = 0; a < n->nargs; a++)
-        if (v->axis[n->args[a].id] != WHOLE) return a;
+        if (is_cut(v, n->args[a])) return a;
     return -1;
 }
 
-/* The axis of N's result that argument A, cut as it is, cuts; WHOLE: none. */
-static int cut_by(const struct divide *v, const et_node *n, int a) {
+/* How N's result is cut where argument A is as it is; WHOLE: it is not. */
+static struct div_cut cut_by(const struct divide *v, const et_node *n, int a) {
     const et_shape *s = &val(v, n->result)->shape;
-    int axes[ET_MAX_ARGS];
-    for (int axis = 0; axis < s->rank; axis++)
-        if (div_has_parts(v->g, s, axis, v->devices) && div_axes(v->g, n, axis, v->devices, axes) &&
-            axes[a] == v->axis[n->args[a].id])
-            return axis;
-    return WHOLE;
+    struct div_cut own = v->cut[n->args[a].id];
+    int axes[ET_MAX_ARGS], repeat[ET_MAX_ARGS];
+    for (int r = 1; r <= own.repeat; r++)
+        for (int axis = 0; own.repeat % r == 0 && axis < s->rank; axis++)
+            if (div_has_parts(v->g, s, axis, v->devices / r) &&
+                div_axes(v->g, n, axis, v->devices / r, axes, repeat) && axes[a] == own.axis &&
+                r * repeat[a] == own.repeat)
+                return (struct div_cut){axis, r};
+    return (struct div_cut){WHOLE, 1};
 }
 
-/* A product over k of which each device has a part: the weight is cut along k, too. */
+/* A product over k of which each device has a part of its own: the weight is cut along k, too. */
 static bool sum_of_parts(struct divide *v, int node) {
     const et_node *n = &v->g->nodes[node];
     if (n->op != &et_op_contract) return false;
     const et_shape *a = et_arg_shape(v->g, n, 0), *b = et_arg_shape(v->g, n, 1);
     int k = et_attr_int(n, "trans_b", 0) ? b->rank - 1 : b->rank - 2;
-    if (v->axis[n->args[0].id] != a->rank - 1 || val(v, n->result)->shape.dtype != ET_F32 ||
-        !want(v, node, 1, k, v->with[n->result.id]))
+    if (!same_cut(v->cut[n->args[0].id], (struct div_cut){a->rank - 1, 1}) ||
+        val(v, n->result)->shape.dtype != ET_F32 ||
+        !want(v, node, 1, (struct div_cut){k, 1}, v->with[n->result.id]))
         return false;
     v->partial[n->result.id] = true;
     return true;
 }
 
-/* A product of what all have by a weight, by columns. */
+/* A product of what all have by a weight, by columns: in as many parts as can be. */
 static bool columns(struct divide *v, int node) {
     const et_node *n = &v->g->nodes[node];
     int last = val(v, n->result)->shape.rank - 1;
-    if (n->op != &et_op_contract ||
-        !div_has_parts(v->g, &val(v, n->result)->shape, last, v->devices))
-        return false;
+    if (n->op != &et_op_contract) return false;
     uint64_t *with = et_alloc(v->g->arena, (size_t)v->words * sizeof *with);
-    if (!want_all(v, node, last, with)) {
+    for (int r = 1; r < v->devices && !v->again; r = next_repeat(v, r)) {
+        struct div_cut cut = {last, r};
+        if (!div_has_parts(v->g, &val(v, n->result)->shape, last, v->devices / r)) continue;
+        if (want_all(v, node, cut, with)) {
+            v->cut[n->result.id] = cut;
+            memcpy(v->with[n->result.id], with, (size_t)v->words * sizeof *with);
+            return true;
+        }
         leave_whole(v, with);
-        return false;
     }
-    v->axis[n->result.id] = last;
-    memcpy(v->with[n->result.id], with, (size_t)v->words * sizeof *with);
-    return true;
+    return false;
 }
 
 static void update(struct divide *v, int node) {
     const et_node *n = &v->g->nodes[node];
     et_value state = n->args[0], value = n->args[1];
-    int axis = v->axis[value.id] == WHOLE ? WHOLE : div_updated_axis(n, v->axis[value.id]);
-    bool ok = axis == WHOLE ? v->axis[value.id] == WHOLE && v->axis[state.id] == WHOLE
-                            : want(v, node, 0, axis, v->with[value.id]);
+    struct div_cut cut = v->cut[value.id];
+    if (cut.axis != WHOLE) cut.axis = div_updated_axis(n, cut.axis);
+    bool ok = cut.axis == WHOLE ? !is_cut(v, value) && !is_cut(v, state)
+                                : want(v, node, 0, cut, v->with[value.id]);
     for (int a = 2; a < n->nargs; a++)
-        ok &= v->axis[n->args[a].id] == WHOLE;
-    if (ok && axis != WHOLE) add_all(v, state, value);
+        ok &= !is_cut(v, n->args[a]);
+    if (ok && cut.axis != WHOLE) add_all(v, state, value);
     if (!ok) give_up(v, n);
     need(v, node, 1);
 }
@@ -189,15 +241,15 @@ static void look(struct divide *v, int node) {
     }
     int a = first_cut(v, n);
     for (int i = 0; a >= 0 && i < n->nargs; i++)
-        if (v->axis[n->args[i].id] != WHOLE) add_all(v, n->result, n->args[i]);
+        if (is_cut(v, n->args[i])) add_all(v, n->result, n->args[i]);
     if (a < 0) {
         if (columns(v, node)) return;
         for (int i = 0; i < n->nargs; i++)
-            v->arg[node][i] = WHOLE;
+            v->arg[node][i] = (struct div_cut){WHOLE, 1};
     } else if (!sum_of_parts(v, node)) {
-        int axis = cut_by(v, n, a);
-        if (axis != WHOLE && want_all(v, node, axis, v->with[n->result.id]))
-            v->axis[n->result.id] = axis;
+        struct div_cut cut = cut_by(v, n, a);
+        if (cut.axis != WHOLE && want_all(v, node, cut, v->with[n->result.id]))
+            v->cut[n->result.id] = cut;
         else
             give_up(v, n);
     }
@@ -208,7 +260,7 @@ static void look(struct divide *v, int node) {
 
 /* What a loop carries is the same on all. */
 static void carry(struct divide *v, et_value x) {
-    if (v->axis[x.id] != WHOLE) leave_whole(v, v->with[x.id]);
+    if (is_cut(v, x)) leave_whole(v, v->with[x.id]);
     v->needed[x.id]++;
 }
 
@@ -231,28 +283,30 @@ static void look_at(struct divide *v, const et_block *b) {
 static void forget(struct divide *v) {
     v->again = false;
     for (int i = 0; i < v->g->nvals; i++) {
-        v->axis[i] = WHOLE;
+        v->cut[i] = (struct div_cut){WHOLE, 1};
         v->needed[i] = 0;
         v->partial[i] = false;
         memset(v->with[i], 0, (size_t)v->words * sizeof **v->with);
     }
     for (int i = 0; i < v->g->nnodes; i++)
         for (int a = 0; a < ET_MAX_ARGS; a++)
-            v->arg[i][a] = WHOLE;
+            v->arg[i][a] = (struct div_cut){WHOLE, 1};
 }
 
 static void decide(struct divide *v) {
     et_arena *a = v->g->arena;
     size_t n = (size_t)v->g->nvals, nodes = (size_t)v->g->nnodes + 1;
     v->words = (int)(n + 63) / 64;
-    v->axis = et_alloc(a, n * sizeof *v->axis);
+    v->cut = et_alloc(a, n * sizeof *v->cut);
     v->needed = et_alloc(a, n * sizeof *v->needed);
     v->partial = et_alloc(a, n);
-    v->whole = et_alloc(a, n);
+    v->least = et_alloc(a, n * sizeof *v->least);
     v->with = et_alloc(a, n * sizeof *v->with);
     v->arg = et_alloc(a, nodes * sizeof *v->arg);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         v->with[i] = et_alloc(a, (size_t)v->words * sizeof **v->with);
+        v->least[i] = 1;
+    }
     do {
         forget(v);
         look_at(v, &v->g->body);
@@ -275,9 +329,10 @@ bool et_divide(et_graph *g, int devices) {
     if (g->nmodels) why = "several models in one kernel are not divided yet";
     if (g->devices) why = "the program is divided already";
     if (!why) {
+        div_join_pieces(g);
         decide(&v);
         for (int i = 1; i < g->nvals; i++)
-            any |= v.partial[i] || v.axis[i] != WHOLE;
+            any |= v.partial[i] || v.cut[i].axis != WHOLE;
         if (!any)
             why = et_printf(g->arena,
                             "no product by weights can be divided by %d: its columns, or the heads "
@@ -289,6 +344,6 @@ bool et_divide(et_graph *g, int devices) {
         et_diag(g->diags, ET_ERROR, (et_loc){0}, "--devices=%d: %s", devices, why);
         return false;
     }
-    div_apply(g, &(struct div_plan){devices, v.axis, v.needed, v.partial, v.arg});
+    div_apply(g, &(struct div_plan){devices, v.cut, v.needed, v.partial, v.arg});
     return true;
 }

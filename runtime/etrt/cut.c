@@ -6,8 +6,8 @@
 void etrt_whole(const struct etrt_manifest *mf, const struct etrt_tensor *t, int64_t *shape,
                 int64_t *bytes) {
     if (!t->cut) return;
-    shape[t->cut - 1] *= mf->devices;
-    *bytes *= mf->devices;
+    shape[t->cut - 1] *= etrt_parts(mf, t);
+    *bytes *= etrt_parts(mf, t);
 }
 
 /* A box of a tensor, what of it one device has, and how both lie in memory. */
@@ -51,7 +51,7 @@ etrt_status etrt_cut_copy(const etrt_session *s, const char *call, int index, in
         return etrt_fail(ETRT_RANGE, "%s: %s has %d axes and no axis %d", call, t->name, t->rank,
                          axis);
     for (int d = 0; d < t->rank; d++)
-        whole[d] = part[d] * (d == cut ? s->model->manifest.devices : 1);
+        whole[d] = part[d] * (d == cut ? etrt_parts(&s->model->manifest, t) : 1);
     if (first < 0 || count < 0 || first > whole[axis] || count > whole[axis] - first)
         return etrt_fail(ETRT_RANGE,
                          "%s: %lld from %lld on is outside axis %d of %s, which has %lld", call,
@@ -64,7 +64,8 @@ etrt_status etrt_cut_copy(const etrt_session *s, const char *call, int index, in
                          t->name, (unsigned long long)need, bytes);
     for (int m = 0; st == ETRT_OK && need && m < s->model->manifest.devices; m++) {
         struct box b = {.rank = t->rank};
-        int64_t base = m * part[cut], lo = axis == cut ? first : 0; /* of the whole, along cut */
+        if (!write && m % t->repeat) continue; /* it has what the one before has */
+        int64_t base = m / t->repeat * part[cut], lo = axis == cut ? first : 0; /* of the whole, along cut */
         int64_t hi = axis == cut ? first + count : base + part[cut];
         int64_t from = lo > base ? lo : base, to = hi < base + part[cut] ? hi : base + part[cut];
         if (from >= to) continue;

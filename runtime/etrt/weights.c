@@ -64,6 +64,7 @@ struct slices {
     const struct etrt_tensor *tensor;
     int64_t shape[ETRT_MAX_RANK];
     int64_t count, bytes; /* slices, and bytes of each */
+    int64_t from, of; /* of what is cut: where its parts begin, of how many elements of the dimension */
 };
 
 /* The part of one of several devices in a slice of a checkpoint: runs of RUN bytes, the first at
@@ -72,14 +73,17 @@ struct part {
     uint64_t at, run, pitch;
 };
 
-static struct part part_of(const struct slices *s, int devices, int device) {
-    int cut = s->tensor->cut - 1;
+static struct part part_of(const struct slices *s, int device) {
+    const struct etrt_tensor *t = s->tensor;
+    int cut = t->cut - 1;
     uint64_t outer = 1;
     if (cut < 0) return (struct part){0};
-    for (int d = s->tensor->nloops; d < cut; d++)
+    for (int d = t->nloops; d < cut; d++)
         outer *= (uint64_t)s->shape[d];
-    uint64_t run = outer ? (uint64_t)s->bytes / outer : 0;
-    return (struct part){(uint64_t)device * run, run, (uint64_t)devices * run};
+    uint64_t run = outer ? (uint64_t)s->bytes / outer : 0, size = (uint64_t)s->shape[cut];
+    uint64_t first = (uint64_t)s->from + (uint64_t)(device / t->repeat) * size;
+    if (!size) return (struct part){0};
+    return (struct part){run * first / size, run, run * (uint64_t)s->of / size};
 }
 
 /* BYTES of the part from byte FIRST of it on, one after the other. */
@@ -92,7 +96,8 @@ static void gather(const struct part *p, const char *slice, uint64_t first, uint
     }
 }
 
-static etrt_status describe_slices(const struct etrt_tensor *t, struct slices *out) {
+/* PARTS: of T that all devices have. */
+static etrt_status describe_slices(const struct etrt_tensor *t, int parts, struct slices *out) {
     int64_t total;
     out->tensor = t;
     etrt_status st = etrt_tensor_shape(t, NULL, out->shape, &total);
@@ -100,13 +105,15 @@ static etrt_status describe_slices(const struct etrt_tensor *t, struct slices *o
     for (int k = 0; k < t->nloops; k++)
         out->count *= out->shape[k];
     out->bytes = out->count ? total / out->count : 0;
+    out->from = t->from;
+    out->of = t->of ? t->of : t->cut ? out->shape[t->cut - 1] * parts : 0;
     return st;
 }
 
 etrt_status etrt_slice_name(const struct etrt_tensor *t, int64_t slice, char *out, size_t bytes) {
     struct slices s;
     int64_t index[ETRT_MAX_RANK];
-    etrt_status st = describe_slices(t, &s);
+    etrt_status st = describe_slices(t, 1, &s);
     if (st != ETRT_OK) return st;
     if (slice < 0 || slice >= s.count)
         return etrt_fail(ETRT_RANGE, "weight %s has %lld slices", t->name, (long long)s.count);
@@ -159,10 +166,9 @@ static void halve(unsigned char *out, const unsigned char *brain, size_t bytes) 
     }
 }
 
-/* Find slice NUMBER in the checkpoint, for so many DEVICES, and check what it is. */
-static etrt_status find_slice(const struct slices *s, int64_t number, int devices,
-                              const struct etrt_st *ck, const char *path,
-                              const struct etrt_st_tensor **out) {
+/* Find slice NUMBER in the checkpoint, and check what it is. */
+static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
+                              const char *path, const struct etrt_st_tensor **out) {
     const struct etrt_tensor *t = s->tensor;
     char name[1024], want[256], have[256];
     etrt_status st = etrt_slice_name(t, number, name, sizeof name);
@@ -170,7 +176,7 @@ static etrt_status find_slice(const struct slices *s, int64_t number, int device
     int64_t shape[ETRT_MAX_RANK];
     int rank = t->rank - t->nloops;
     for (int d = 0; d < rank; d++)
-        shape[d] = s->shape[t->nloops + d] * (t->nloops + d == t->cut - 1 ? devices : 1);
+        shape[d] = t->nloops + d == t->cut - 1 ? s->of : s->shape[t->nloops + d];
     etrt_st_shape_text(rank, shape, want, sizeof want);
     const struct etrt_st_tensor *found = etrt_st_find(ck, name);
     if (!found)
@@ -334,7 +340,7 @@ static etrt_status copy_job(const struct job *j) {
     unsigned char *made = calloc(1, j->bytes + 1);
     const unsigned char *from = (const unsigned char *)j->from;
     if (!made) return etrt_no_memory();
-    etrt_status st = j->relaid ? describe_slices(j->relaid, &s) : ETRT_OK;
+    etrt_status st = j->relaid ? describe_slices(j->relaid, 1, &s) : ETRT_OK;
     if (st == ETRT_OK && j->relaid) {
         etrt_relay(j->relaid, s.shape, from, made);
         from = made;
@@ -406,7 +412,7 @@ static etrt_status add_slice(etrt_model *m, int index, const struct slices *s, i
     for (int i = 0; st == ETRT_OK && i < parts; i++) {
         char *to = parts > 1 ? etrt_member_memory(m->device, i, lead) : lead;
         jobs->device = parts > 1 ? etrt_member(m->device, i) : m->device;
-        jobs->part = part_of(s, m->manifest.devices, i);
+        jobs->part = part_of(s, i);
         jobs->slice = (const char *)found->data;
         st = (s->tensor->relaid ? add_relaid : add_as_is)(jobs, s, to, found);
     }
@@ -420,7 +426,8 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
                          struct jobs *jobs) {
     struct slices s;
     const struct etrt_st_tensor *found = NULL;
-    etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
+    const struct etrt_tensor *t = &m->manifest.tensors[index];
+    etrt_status st = describe_slices(t, etrt_parts(&m->manifest, t), &s);
     const struct etrt_zeros *z = &s.tensor->zeros;
     const struct etrt_packed *d = &s.tensor->packed;
     uint64_t *map = NULL;
@@ -429,7 +436,7 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
         if (!map) return etrt_no_memory();
     }
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
-        st = find_slice(&s, k, m->manifest.devices, ck, path, &found);
+        st = find_slice(&s, k, ck, path, &found);
         if (st == ETRT_OK) st = add_slice(m, index, &s, k, found, jobs);
         if (st == ETRT_OK && d->matrices)
             st = add_packed(jobs, s.tensor, m->weights[index], found->data,
@@ -537,8 +544,10 @@ static etrt_status write_packed(etrt_model *m, int i, const void *data) {
 static etrt_status write_slices(etrt_model *m, int i, const void *data) {
     struct slices s;
     struct jobs jobs = {.device = m->device};
-    etrt_status st = describe_slices(&m->manifest.tensors[i], &s);
-    int64_t bytes = s.bytes * (s.tensor->cut ? m->manifest.devices : 1);
+    int parts = etrt_parts(&m->manifest, &m->manifest.tensors[i]);
+    etrt_status st = describe_slices(&m->manifest.tensors[i], parts, &s);
+    int64_t bytes = s.bytes * parts;
+    if (s.of) s.from = 0, s.of = s.shape[s.tensor->cut - 1] * parts; /* DATA is of the piece alone */
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         const struct etrt_st_tensor one = {
             .data = (const unsigned char *)data + k * bytes, .bytes = (uint64_t)bytes, .dtype = ""};
@@ -562,7 +571,7 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     if (t->kind != ETRT_WEIGHT)
         return etrt_fail(ETRT_INVALID, "etrt_model_weight: %s is no weight but %s", name,
                          etrt_kind_name(t->kind));
-    uint64_t need = (uint64_t)t->max_bytes * (uint64_t)(t->cut ? mf->devices : 1);
+    uint64_t need = (uint64_t)t->max_bytes * (uint64_t)etrt_parts(mf, t);
     if (bytes != need)
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %llu needed", name, bytes,
                          (unsigned long long)need);

@@ -51,7 +51,11 @@ struct etrt_tensor {
     struct etrt_expr shape[ETRT_MAX_RANK];
     int64_t max_bytes;
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
-    int cut;      /* 1 + the dimension of which each device has a part; 0: each has all of it */
+    /* 1 + the dimension of which each device has a part; 0: each has all of it. So many devices that
+     * follow each other have the same part. Of a weight, the parts may be of elements from FROM on
+     * of a dimension that has OF in the checkpoint; OF 0: of all. */
+    int cut, repeat;
+    int64_t from, of;
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
     /* Of a weight, as is what follows. In memory dimension d is the shape's number order[d]. */
@@ -176,5 +180,10 @@ void etrt_shape_print(FILE *, const struct etrt_manifest *, const struct etrt_te
 int etrt_manifest_tensor(const struct etrt_manifest *, const char *name);
 int etrt_manifest_symbol(const struct etrt_manifest *, const char *name);
 int etrt_manifest_model(const struct etrt_manifest *, const char *name);
+
+/* How many parts all devices have of tensor T: 1 of what is not cut. */
+static inline int etrt_parts(const struct etrt_manifest *m, const struct etrt_tensor *t) {
+    return t->cut ? m->devices / t->repeat : 1;
+}
 
 #endif

@@ -434,18 +434,36 @@ static etrt_status parse_devices(struct etrt_manifest *m, json_t *root) {
     return ETRT_OK;
 }
 
+/* The piece of the checkpoint's dimension that is cut. */
+static etrt_status parse_piece(const struct etrt_parser *p, const struct etrt_json_at *at,
+                               json_t *object, struct etrt_tensor *t) {
+    etrt_status st = etrt_json_int(at, object, "from", 0, INT32_MAX, &t->from);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "of", 1, INT32_MAX, &t->of);
+    if (st != ETRT_OK) return st;
+    int64_t part = t->shape[t->cut - 1].steps[0].value;
+    if (t->kind != ETRT_WEIGHT || part > (t->of - t->from) / (p->m->devices / t->repeat))
+        return etrt_json_fail(at, "%s is no piece of %lld elements", t->name, (long long)t->of);
+    return ETRT_OK;
+}
+
 /* "cut" of a tensor, as far as its kind goes. */
 static etrt_status parse_cut(const struct etrt_parser *p, const struct etrt_json_at *at,
                              json_t *object, struct etrt_tensor *t) {
-    int64_t cut;
+    int64_t cut, repeat = 1;
     if (!json_object_get(object, "cut")) return ETRT_OK;
     etrt_status st = etrt_json_int(at, object, "cut", 0, ETRT_MAX_RANK - 1, &cut);
+    if (st == ETRT_OK && json_object_get(object, "repeat"))
+        st = etrt_json_int(at, object, "repeat", 2, ETRT_MAX_DEVICES - 1, &repeat);
     if (st != ETRT_OK) return st;
     if (!p->m->devices || t->kind == ETRT_INPUT || cut >= t->rank || cut < t->nloops ||
         etrt_expr_uses_symbols(&t->shape[cut]) || t->zeros.columns || t->packed.matrices)
         return etrt_json_fail(at, "%s cannot be cut along dimension %lld", t->name, (long long)cut);
+    if (p->m->devices % repeat || repeat >= p->m->devices)
+        return etrt_json_fail(at, "%d devices have no parts that %lld share", p->m->devices,
+                              (long long)repeat);
     t->cut = (int)cut + 1;
-    return ETRT_OK;
+    t->repeat = (int)repeat;
+    return json_object_get(object, "of") ? parse_piece(p, at, object, t) : ETRT_OK;
 }
 
 static etrt_status parse_tensors(struct etrt_parser *p, json_t *root) {

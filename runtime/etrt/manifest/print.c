@@ -55,7 +55,7 @@ void etrt_shape_print(FILE *f, const struct etrt_manifest *m, const struct etrt_
     for (int d = 0; d < t->rank; d++) {
         if (d) fputs(", ", f);
         if (t->cut == d + 1)
-            fprintf(f, "%" PRId64, t->shape[d].steps[0].value * m->devices);
+            fprintf(f, "%" PRId64, t->shape[d].steps[0].value * etrt_parts(m, t));
         else
             print(f, m, &t->shape[d], t->shape[d].count - 1, 0);
     }

@@ -43,7 +43,9 @@ static int64_t place(const struct check *c, const et_tensor *x, const et_shape *
     if (!x->cut.devices) return i;
     run_of(c, x, s, &inner, &size);
     int64_t at = i / inner % size, outer = i / inner / size;
-    return (outer * size * c->devices + d * size + at) * inner + i % inner;
+    int64_t all = x->cut.of ? x->cut.of : size * (c->devices / x->cut.repeat);
+    int64_t first = x->cut.from + d / x->cut.repeat * size;
+    return (outer * all + first + at) * inner + i % inner;
 }
 
 static int value_of(const struct check *c, const et_tensor *x) {
@@ -115,7 +117,7 @@ static void *together(struct check *c, int t, void *const *const memory[MOST], b
         for (size_t i = 0; i < n; i++) {
             char *to = all + (size_t)place(c, x, s, d, (int64_t)i) * size;
             const char *from = (const char *)memory[d][t] + i * size;
-            if (d && !x->cut.devices) *same &= !memcmp(to, from, size);
+            if (d && (!x->cut.devices || d % x->cut.repeat)) *same &= !memcmp(to, from, size);
             memcpy(to, from, size);
         }
     return all;
