@@ -145,8 +145,7 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
     }
     if (t->cut.devices) put(o, ", \"cut\": %d", t->cut.axis);
     if (t->cut.repeat > 1) put(o, ", \"repeat\": %d", t->cut.repeat);
-    if (t->cut.of)
-        put(o, ", \"from\": %" PRId64 ", \"of\": %" PRId64, t->cut.from, t->cut.of);
+    if (t->cut.of) put(o, ", \"from\": %" PRId64 ", \"of\": %" PRId64, t->cut.from, t->cut.of);
     put(o, "}");
 }
 

@@ -207,6 +207,27 @@ static bool take_stacked(et_sema *s, et_type_ast *type, struct stacked *d) {
     return true;
 }
 
+/* @split(AXIS, PARTS) of a weight of SHAPE, whose first dimensions are of NLOOPS loops around it.
+ */
+static bool take_split(et_sema *s, const et_ast *call, const et_shape *shape, int nloops,
+                       et_split *out) {
+    int64_t n[2], size;
+    if (!call) return true;
+    if (call->n != 2)
+        return et_sema_error(s, call->loc, "write @split(0, 2): the axis, and into how many parts");
+    for (int i = 0; i < 2; i++)
+        if (!et_sema_int(s, call->kid[i], &n[i])) return false;
+    if (n[0] < 0 || n[0] >= shape->rank - nloops)
+        return et_sema_error(s, call->kid[0]->loc, "the weight has no axis %lld", (long long)n[0]);
+    if (n[1] < 1 || n[1] > ET_MAX_DEVICES)
+        return et_sema_error(s, call->kid[1]->loc, "a weight has 1 to %d parts", ET_MAX_DEVICES);
+    *out = (et_split){(int)n[0] + nloops, (int)n[1]};
+    if (!et_is_int(s->graph->exprs, shape->dim[out->axis], &size) || size % n[1])
+        return et_sema_error(s, call->loc, "axis %lld does not have %lld equal parts",
+                             (long long)n[0], (long long)n[1]);
+    return true;
+}
+
 void et_sema_weight(et_sema *s, const et_stm *stm) {
     et_shape shape;
     et_type_ast type = stm->type;
@@ -220,6 +241,8 @@ void et_sema_weight(et_sema *s, const et_stm *stm) {
     if (ok && nloops + d.n > ET_MAX_LOOPS)
         ok = et_sema_error(s, stm->loc, "a stack of weights over more than %d loops and dimensions",
                            ET_MAX_LOOPS);
+    et_split split = {0};
+    ok = ok && take_split(s, stm->split, &shape, nloops, &split);
     for (int i = 0; i < stm->nnames; i++) {
         const et_ident *id = &stm->names[i];
         et_binding *b = et_name_add(s, id, ET_N_WEIGHT);
@@ -231,6 +254,7 @@ void et_sema_weight(et_sema *s, const et_stm *stm) {
         et_val *val = et_val_of(s->graph, v);
         val->source = stm->source ? stm->source : id->text;
         val->nloops = nloops;
+        val->split = split;
         memcpy(val->loops, loops, sizeof loops);
         for (int k = 0; k < d.n; k++) {
             int loop = et_graph_stack(s->graph, d.at[k]->text, d.lo[k], d.hi[k], d.at[k]->loc);

@@ -88,6 +88,7 @@ struct et_stm {
     et_ast *target; /* INDEX, or NULL */
     et_ast *hint;   /* OUTPUT, ASSIGN: the call of @tile(...), or NULL */
     et_ast *range;  /* OUTPUT, ASSIGN: the call of @range(...), or NULL */
+    et_ast *split;  /* WEIGHT: the call of @split(...), or NULL */
     int dynamic;    /* OUTPUT, ASSIGN: 1 for @dynamic, -1 for @static, else 0 */
     et_loc dynamic_loc;
     const char *source;

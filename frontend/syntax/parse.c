@@ -148,6 +148,10 @@ static et_stm *new_stm(et_parser *p, et_stm_kind kind, et_loc loc) {
         p->hint = p->range = NULL;
         p->dynamic = 0;
     }
+    if (kind == ET_ST_WEIGHT) {
+        s->split = p->split;
+        p->split = NULL;
+    }
     return s;
 }
 
@@ -367,7 +371,8 @@ static void parse_call(et_parser *p, const char *instead, et_ast **out) {
         *out = hint;
 }
 
-/* @tile(64, 256), @range(0.5), @static, @dynamic, on the line of the statement or before it. */
+/* @tile(64, 256), @range(0.5), @split(0, 2), @static, @dynamic, on the line of the statement or
+ * before it. */
 static void parse_hints(et_parser *p) {
     et_loc loc = p->tok.loc;
     while (!p->failed && et_parser_take(p, ET_TOK_AT)) {
@@ -382,21 +387,27 @@ static void parse_hints(et_parser *p) {
             parse_call(p, "@tile(64, 256): elements per tile along each dimension", &p->hint);
         } else if (named && strcmp(p->tok.text, "range") == 0) {
             parse_call(p, "@range(0.5) or @range(0.25, 0.75): the part of the GPU", &p->range);
+        } else if (named && strcmp(p->tok.text, "split") == 0) {
+            parse_call(p, "@split(0, 2): the axis, and into how many parts", &p->split);
         } else {
-            et_parser_unexpected(p, "the hint 'tile(...)', 'range(...)', 'static' or 'dynamic'");
+            et_parser_unexpected(
+                p, "the hint 'tile(...)', 'range(...)', 'split(...)', 'static' or 'dynamic'");
         }
         while (!p->failed && p->tok.kind == ET_TOK_NEWLINE)
             et_parser_next(p);
     }
     if (p->failed) return;
-    if (p->tok.kind != ET_TOK_NAME && p->tok.kind != ET_TOK_OUTPUT)
+    bool others = p->hint || p->range || p->dynamic;
+    if (p->split && (others || p->tok.kind != ET_TOK_WEIGHT))
+        et_parser_error(p, loc, "@split comes before a weight, and nothing else does there");
+    else if (!p->split && p->tok.kind != ET_TOK_NAME && p->tok.kind != ET_TOK_OUTPUT)
         et_parser_error(p, loc, "a hint comes before the value it is for: NAME = ... or output");
 }
 
 static void parse_statement(et_parser *p, et_program_ast *out) {
     et_tok t = p->tok;
     p->failed = false;
-    p->hint = p->range = NULL;
+    p->hint = p->range = p->split = NULL;
     p->dynamic = 0;
     if (t.kind == ET_TOK_AT) {
         parse_hints(p);

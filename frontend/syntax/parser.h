@@ -12,7 +12,7 @@ typedef struct {
     int depth;   /* expressions being parsed within each other */
     int nesting; /* blocks likewise */
     int nstm;
-    et_ast *hint, *range; /* hints read, and not yet part of their statement */
+    et_ast *hint, *range, *split; /* hints read, and not yet part of their statement */
     int dynamic;
     et_loc dynamic_loc;
     bool failed; /* a syntax error was met in this statement */

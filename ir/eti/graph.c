@@ -135,6 +135,17 @@ static void pend(eti_parser *p, et_value v, const et_shape *s) {
     p->pending[p->npending++] = w;
 }
 
+/* "split AXIS in PARTS". */
+static void split(eti_parser *p, const et_shape *s, et_split *out) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "split")) return;
+    out->axis = (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension that is split");
+    if (!eti_take_word(p, "in")) eti_error(p, p->tok.loc, "expected 'in' and how many parts");
+    out->parts = (int)eti_need_int(p, 1, ET_MAX_DEVICES, "parts");
+    if (!p->broken && s->rank >= 0 && out->axis >= s->rank)
+        eti_error(p, loc, "there are %d dimensions", s->rank);
+}
+
 static void leaf(eti_parser *p, et_value_kind kind) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -167,10 +178,11 @@ static void leaf(eti_parser *p, et_value_kind kind) {
         et_val_of(p->g, v)->data = data;
     }
     et_device_cut cut = {0};
+    et_split parts = {0};
     if (kind == ET_V_WEIGHT && (eti_is_word(p, "over") || eti_is_word(p, "each"))) pend(p, v, &s);
-    if (kind == ET_V_WEIGHT || kind == ET_V_STATE) 
-        eti_cut(p, &s, kind == ET_V_WEIGHT, &cut);
-    if (v.id) et_val_of(p->g, v)->cut = cut;
+    if (kind == ET_V_WEIGHT) split(p, &s, &parts);
+    if (kind == ET_V_WEIGHT || kind == ET_V_STATE) eti_cut(p, &s, kind == ET_V_WEIGHT, &cut);
+    if (v.id) et_val_of(p->g, v)->cut = cut, et_val_of(p->g, v)->split = parts;
     define(p, label, loc, v);
 }
 

@@ -307,8 +307,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) relaid(p, t);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
-    if (t->kind != ET_TENSOR_TEMP)
-        eti_cut(p, &t->shape, t->kind == ET_TENSOR_WEIGHT, &t->cut);
+    if (t->kind != ET_TENSOR_TEMP) eti_cut(p, &t->shape, t->kind == ET_TENSOR_WEIGHT, &t->cut);
     if (t->kind == ET_TENSOR_TEMP) partial(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);

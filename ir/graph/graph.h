@@ -36,6 +36,12 @@ typedef struct {
     int64_t from, of;
 } et_device_cut;
 
+/* How a weight shall be divided when several devices run the graph: along AXIS in PARTS, of which
+ * each is for as many devices as the others; 1: all have all of it; 0: nothing is said. */
+typedef struct {
+    int axis, parts;
+} et_split;
+
 typedef enum {
     ET_V_INPUT,
     ET_V_WEIGHT, /* leading dimensions come from the enclosing loops, see source */
@@ -64,6 +70,7 @@ typedef struct {
     const void *data;  /* CONST */
     bool is_output;    /* `output`: bound to a tensor the caller reads, under this name */
     et_device_cut cut; /* WEIGHT, STATE, outputs */
+    et_split split;    /* WEIGHT, of a graph that is not divided */
 } et_val;
 
 typedef struct et_op et_op; /* a row of the operator table, ops.h */

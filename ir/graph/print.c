@@ -51,6 +51,7 @@ static void put_declaration(printer *p, et_value v) {
     }
     if (val->kind == ET_V_CONST && val->data)
         et_shape_data_print(p->g->exprs, &val->shape, val->data, p->out);
+    if (val->split.parts) fprintf(p->out, " split %d in %d", val->split.axis, val->split.parts);
     et_device_cut_print(&val->cut, p->out);
     fputc('\n', p->out);
 }

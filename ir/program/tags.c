@@ -171,6 +171,8 @@ static const char *partial_problem(const et_program *p, int t) {
     bool once = true, store;
     if (!p->tensors[t].tagged)
         return et_printf(p->g->arena, "%%%s is partial over devices and not tagged", name);
+    if (p->tensors[t].shape.dtype != ET_F32)
+        return et_printf(p->g->arena, "%%%s is partial over devices and not f32", name);
     for (int i = 0; i < p->ngrids; i++) {
         const et_func *f = &p->funcs[p->grids[i].func];
         for (int k = 0; k < f->nsteps; k++) {

@@ -67,7 +67,8 @@ static et_value cut_weight(struct weights *w, et_value x, const struct part *par
     return c;
 }
 
-/* How node N reads argument A, which is cut so. A node that takes a piece of it takes all of that. */
+/* How node N reads argument A, which is cut so. A node that takes a piece of it takes all of that.
+ */
 static struct part part_of(et_graph *g, et_node *n, int a, struct div_cut cut) {
     int rank = et_arg_shape(g, n, a)->rank, axis;
     struct part part = {.cut = cut};
@@ -88,8 +89,7 @@ static parts_of *find_parts(et_graph *g, const struct div_plan *p, int nnodes) {
     parts_of *parts = et_alloc(g->arena, ((size_t)nnodes + 1) * sizeof *parts);
     for (int i = 0; i < nnodes; i++)
         for (int a = 0; a < g->nodes[i].nargs; a++)
-            if (p->arg[i][a].axis != WHOLE)
-                parts[i][a] = part_of(g, &g->nodes[i], a, p->arg[i][a]);
+            if (p->arg[i][a].axis != WHOLE) parts[i][a] = part_of(g, &g->nodes[i], a, p->arg[i][a]);
     return parts;
 }
 
@@ -135,8 +135,8 @@ static void take_first(et_graph *g, int loop, int s, int node, int parts) {
     const et_attr attrs[] = {{.name = "start", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[0]},
                              {.name = "size", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[1]},
                              {.name = "drop", .kind = ET_A_INTS, .n = 1, .ints = none}};
-    et_value first = node_before(g, loop, s, &et_op_slice, g->nodes[node].args[1], 3, attrs,
-                                 g->nodes[node].loc);
+    et_value first =
+        node_before(g, loop, s, &et_op_slice, g->nodes[node].args[1], 3, attrs, g->nodes[node].loc);
     g->nodes[node].args[1] = first;
 }
 
@@ -188,7 +188,8 @@ static void cut_nodes(et_graph *g, const struct div_plan *p, int nnodes) {
     for (int i = 0; i < nnodes; i++) {
         et_value r = g->nodes[i].result;
         if (r.id && p->cut[r.id].axis != WHOLE)
-            div_cut_attributes(g, &g->nodes[i], p->cut[r.id].axis, p->devices / p->cut[r.id].repeat);
+            div_cut_attributes(g, &g->nodes[i], p->cut[r.id].axis,
+                               p->devices / p->cut[r.id].repeat);
     }
 }
 
@@ -209,8 +210,7 @@ void div_apply(et_graph *g, const struct div_plan *p) {
     cut_nodes(g, p, nnodes);
     cut_weights(g, p, nnodes, parts);
     for (int i = 1; i < nvals; i++)
-        if (p->cut[i].axis != WHOLE)
-            cut_shape(g, (et_value){(uint32_t)i}, p->cut[i], p->devices);
+        if (p->cut[i].axis != WHOLE) cut_shape(g, (et_value){(uint32_t)i}, p->cut[i], p->devices);
     g->devices = p->devices;
     add_exchanges(g, p, nvals, -1);
     check_shapes(g);

@@ -91,8 +91,8 @@ struct heads {
     bool bad;
 };
 
-/* INDEX of an argument of SIZE as the head goes through all: the part that REPEAT parts of the heads
- * share, and there as the first part has it. */
+/* INDEX of an argument of SIZE as the head goes through all: the part that REPEAT parts of the
+ * heads share, and there as the first part has it. */
 static bool follows(const struct heads *h, et_expr index, int64_t size, int repeat) {
     et_exprs *x = h->g->exprs;
     int64_t part = h->count / h->parts, each = size / (h->parts / repeat), here, first;
@@ -146,8 +146,7 @@ static et_expr no_load(void *ctx, et_exprs *x, et_expr leaf) {
 static bool attention(et_graph *g, const et_node *n, int parts, int *out, int *out_repeat) {
     int64_t heads;
     struct heads h = {.g = g, .n = n, .var = et_attention_var(n, ET_AT_H), .parts = parts};
-    if (!et_is_int(g->exprs, et_var_extent(g->exprs, h.var), &heads) || heads % parts)
-        return false;
+    if (!et_is_int(g->exprs, et_var_extent(g->exprs, h.var), &heads) || heads % parts) return false;
     h.count = (int)heads;
     for (int a = 0; a < n->nargs; a++)
         h.axis[a] = UNSEEN;
@@ -193,8 +192,8 @@ static et_expr index_at(et_graph *g, et_value x, et_expr at, et_expr size) {
     return et_subst(g->exprs, et_attr_find(n, "body")->expr, arg_at, &p);
 }
 
-/* Each of so many parts of the indices is of one part of the table's rows, as many parts as REPEAT of
- * the same, and there as in the first. */
+/* Each of so many parts of the indices is of one part of the table's rows, as many parts as REPEAT
+ * of the same, and there as in the first. */
 static bool follow_rows(et_graph *g, const et_node *n, int parts, int64_t size, int64_t rows,
                         int repeat) {
     et_exprs *x = g->exprs;
@@ -236,8 +235,7 @@ bool div_axes(et_graph *g, const et_node *n, int axis, int parts, int out[ET_MAX
         return true;
     }
     if (n->op == &et_op_contract) return contract(g, n, axis, out);
-    if (n->op == &et_op_attention) 
-        return axis == 1 && attention(g, n, parts, out, out_repeat);
+    if (n->op == &et_op_attention) return axis == 1 && attention(g, n, parts, out, out_repeat);
     if (n->op == &et_op_gather) {
         int own = et_arg_shape(g, n, 1)->rank;
         int repeat = div_follows(g, n, axis, parts);

@@ -91,7 +91,10 @@ static void need(struct divide *v, int node, int times) {
 /* Argument A of the node, a weight, is cut so: others may read all of it, they get it whole. */
 static bool want_weight(struct divide *v, int node, int a, struct div_cut cut, uint64_t *with) {
     et_value x = v->g->nodes[node].args[a];
+    const et_split *asked = &val(v, x)->split;
     if (v->least[x.id] > cut.repeat || cut.axis < val(v, x)->nloops) return false;
+    if (asked->parts && (cut.axis != asked->axis || cut.repeat != v->devices / asked->parts))
+        return false;
     v->arg[node][a] = cut;
     with[x.id / 64] |= UINT64_C(1) << (x.id % 64);
     return true;
@@ -293,7 +296,19 @@ static void forget(struct divide *v) {
             v->arg[i][a] = (struct div_cut){WHOLE, 1};
 }
 
-static void decide(struct divide *v) {
+/* Weights that shall be in parts are in no more from the beginning. */
+static const char *ask(struct divide *v) {
+    for (int i = 1; i < v->g->nvals; i++) {
+        int parts = v->g->vals[i].split.parts;
+        if (parts && v->devices % parts)
+            return et_printf(v->g->arena, "@split of %s: %d devices do not divide by %d parts",
+                             v->g->vals[i].name, v->devices, parts);
+        if (parts) v->least[i] = v->devices / parts;
+    }
+    return NULL;
+}
+
+static void decide(struct divide *v, const char **why) {
     et_arena *a = v->g->arena;
     size_t n = (size_t)v->g->nvals, nodes = (size_t)v->g->nnodes + 1;
     v->words = (int)(n + 63) / 64;
@@ -307,6 +322,8 @@ static void decide(struct divide *v) {
         v->with[i] = et_alloc(a, (size_t)v->words * sizeof **v->with);
         v->least[i] = 1;
     }
+    *why = ask(v);
+    if (*why) return;
     do {
         forget(v);
         look_at(v, &v->g->body);
@@ -321,6 +338,19 @@ static void decide(struct divide *v) {
             v->needed[v->g->loops[l].carry[c].init.id]++;
 }
 
+/* A weight that is not as its @split asks; NULL: all are. */
+static const et_val *unlike_asked(const struct divide *v) {
+    for (int i = 1; i < v->g->nvals; i++) {
+        const et_val *w = &v->g->vals[i];
+        bool any = w->split.parts <= 1;
+        for (int k = 0; k < v->g->nnodes; k++)
+            for (int a = 0; a < v->g->nodes[k].nargs; a++)
+                any |= v->g->nodes[k].args[a].id == (uint32_t)i && v->arg[k][a].axis != WHOLE;
+        if (!any) return w;
+    }
+    return NULL;
+}
+
 bool et_divide(et_graph *g, int devices) {
     struct divide v = {.g = g, .devices = devices};
     const char *why = NULL;
@@ -330,10 +360,14 @@ bool et_divide(et_graph *g, int devices) {
     if (g->devices) why = "the program is divided already";
     if (!why) {
         div_join_pieces(g);
-        decide(&v);
+        decide(&v, &why);
+        const et_val *unlike = why ? NULL : unlike_asked(&v);
+        if (unlike)
+            why = et_printf(g->arena, "@split of %s: what reads it does not go with such parts",
+                            unlike->name);
         for (int i = 1; i < g->nvals; i++)
             any |= v.partial[i] || v.cut[i].axis != WHOLE;
-        if (!any)
+        if (!why && !any)
             why = et_printf(g->arena,
                             "no product by weights can be divided by %d: its columns, or the heads "
                             "they are of, are no multiple of that, or what follows needs all of "
@@ -344,6 +378,8 @@ bool et_divide(et_graph *g, int devices) {
         et_diag(g->diags, ET_ERROR, (et_loc){0}, "--devices=%d: %s", devices, why);
         return false;
     }
+    for (int i = 1; i < g->nvals; i++)
+        g->vals[i].split = (et_split){0};
     div_apply(g, &(struct div_plan){devices, v.cut, v.needed, v.partial, v.arg});
     return true;
 }

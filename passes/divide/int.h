@@ -14,8 +14,9 @@ struct div_cut {
 };
 
 /* Which axis of each argument is cut where axis AXIS of the result of N is, in so many PARTS: WHOLE
- * for one of which every device needs all. OUT_REPEAT: as many parts next to each other of the result
- * are made of one part of the argument. False: no device could compute its part from parts. */
+ * for one of which every device needs all. OUT_REPEAT: as many parts next to each other of the
+ * result are made of one part of the argument. False: no device could compute its part from parts.
+ */
 bool div_axes(et_graph *, const et_node *, int axis, int parts, int out[ET_MAX_ARGS],
               int out_repeat[ET_MAX_ARGS]);
 /* Which axis of the state an update cuts whose value is cut along AXIS; WHOLE: it cannot. */
@@ -24,14 +25,17 @@ int div_updated_axis(const et_node *, int axis);
 bool div_has_parts(const et_graph *, const et_shape *, int axis, int parts);
 /* N says in its attributes what follows from the shape of its result, cut along AXIS. */
 void div_cut_attributes(et_graph *, et_node *, int axis, int parts);
-/* Is N a part of its argument from an element on, *OUT_FIRST of axis *OUT_AXIS, and so is AXIS of its result? */
+/* Is N a part of its argument from an element on, *OUT_FIRST of axis *OUT_AXIS, and so is AXIS of
+ * its result? */
 bool div_is_piece(const et_graph *, const et_node *, int axis, int *out_axis, int64_t *out_first);
-/* N gathers rows of a table in parts for its result in PARTS: how many of these, next to each other,
- * are of one part of the table, and each device needs the first of the indices alone. 0: not so. */
+/* N gathers rows of a table in parts for its result in PARTS: how many of these, next to each
+ * other, are of one part of the table, and each device needs the first of the indices alone. 0: not
+ * so. */
 int div_follows(et_graph *, const et_node *, int axis, int parts);
 
 /* By value: how it is cut, whether it is partial over devices; and whether, cut or not for others,
- * somebody reads all of it. By node and argument: how a weight is cut that others may read whole. */
+ * somebody reads all of it. By node and argument: how a weight is cut that others may read whole.
+ */
 struct div_plan {
     int devices;
     const struct div_cut *cut;

@@ -1,5 +1,5 @@
-/* Pieces of pieces of weights taken at once, so that the weight itself can be cut: q, k and v of one
- * tensor of a layer. */
+/* Pieces of pieces of weights taken at once, so that the weight itself can be cut: q, k and v of
+ * one tensor of a layer. */
 #include "passes/divide/int.h"
 #include <string.h>
 
@@ -17,7 +17,8 @@ static bool joins(const et_graph *g, const et_node *n, const et_node *outer) {
 static void join(et_graph *g, et_node *n, const et_node *outer) {
     int rank = et_arg_shape(g, outer, 0)->rank, inner = et_arg_shape(g, n, 0)->rank, k = 0;
     const int64_t *drop = et_op_ints(outer, "drop", rank), *own = et_op_ints(n, "drop", inner);
-    const et_expr *start = et_op_exprs(outer, "start", rank), *size = et_op_exprs(outer, "size", rank);
+    const et_expr *start = et_op_exprs(outer, "start", rank),
+                  *size = et_op_exprs(outer, "size", rank);
     et_expr *from = et_alloc(g->arena, (size_t)rank * sizeof *from);
     et_expr *count = et_alloc(g->arena, (size_t)rank * sizeof *count);
     int64_t *gone = et_alloc(g->arena, (size_t)rank * sizeof *gone);

@@ -65,6 +65,7 @@ static void explain_part(et_program *p, int first_task, const et_explain_options
                         .to = to};
     choose_samples(&e);
     if (p->stage >= ET_STAGE_TILED) explain_time(&e);
+    explain_devices(&e);
     explain_fusion(&e);
     if (p->stage >= ET_STAGE_TILED) explain_tiles(&e);
     if (p->stage >= ET_STAGE_TILED) explain_quantised(&e);

@@ -36,6 +36,7 @@ double explain_cus(const struct explain *, const et_grid *);
 void explain_fusion(struct explain *);    /* fusion.c */
 void explain_tiles(struct explain *);     /* tiles.c */
 void explain_quantised(struct explain *); /* quantised.c */
+void explain_devices(struct explain *);   /* devices.c */
 void explain_events(struct explain *);
 void explain_place(struct explain *); /* place.c */
 void explain_time(struct explain *);  /* time.c */

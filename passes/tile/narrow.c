@@ -62,6 +62,7 @@ static void narrow(const struct readers *r) {
     for (int t = 0; t < r->p->ntensors; t++) {
         et_tensor *v = &r->p->tensors[t];
         if (v->kind != ET_TENSOR_TEMP || v->shape.dtype != ET_F32 || r->type[t] < 0) continue;
+        if (v->partial) continue; /* parts that are to be added */
         v->shape.dtype = (et_dtype)r->type[t];
         v->max_bytes = et_shape_max_bytes(r->p->g->exprs, &v->shape);
     }

@@ -65,7 +65,8 @@ etrt_status etrt_cut_copy(const etrt_session *s, const char *call, int index, in
     for (int m = 0; st == ETRT_OK && need && m < s->model->manifest.devices; m++) {
         struct box b = {.rank = t->rank};
         if (!write && m % t->repeat) continue; /* it has what the one before has */
-        int64_t base = m / t->repeat * part[cut], lo = axis == cut ? first : 0; /* of the whole, along cut */
+        int64_t base = m / t->repeat * part[cut],
+                lo = axis == cut ? first : 0; /* of the whole, along cut */
         int64_t hi = axis == cut ? first + count : base + part[cut];
         int64_t from = lo > base ? lo : base, to = hi < base + part[cut] ? hi : base + part[cut];
         if (from >= to) continue;

@@ -64,7 +64,8 @@ struct slices {
     const struct etrt_tensor *tensor;
     int64_t shape[ETRT_MAX_RANK];
     int64_t count, bytes; /* slices, and bytes of each */
-    int64_t from, of; /* of what is cut: where its parts begin, of how many elements of the dimension */
+    int64_t from,
+        of; /* of what is cut: where its parts begin, of how many elements of the dimension */
 };
 
 /* The part of one of several devices in a slice of a checkpoint: runs of RUN bytes, the first at
@@ -547,7 +548,8 @@ static etrt_status write_slices(etrt_model *m, int i, const void *data) {
     int parts = etrt_parts(&m->manifest, &m->manifest.tensors[i]);
     etrt_status st = describe_slices(&m->manifest.tensors[i], parts, &s);
     int64_t bytes = s.bytes * parts;
-    if (s.of) s.from = 0, s.of = s.shape[s.tensor->cut - 1] * parts; /* DATA is of the piece alone */
+    if (s.of)
+        s.from = 0, s.of = s.shape[s.tensor->cut - 1] * parts; /* DATA is of the piece alone */
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         const struct etrt_st_tensor one = {
             .data = (const unsigned char *)data + k * bytes, .bytes = (uint64_t)bytes, .dtype = ""};

@@ -51,9 +51,9 @@ struct etrt_tensor {
     struct etrt_expr shape[ETRT_MAX_RANK];
     int64_t max_bytes;
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
-    /* 1 + the dimension of which each device has a part; 0: each has all of it. So many devices that
-     * follow each other have the same part. Of a weight, the parts may be of elements from FROM on
-     * of a dimension that has OF in the checkpoint; OF 0: of all. */
+    /* 1 + the dimension of which each device has a part; 0: each has all of it. So many devices
+     * that follow each other have the same part. Of a weight, the parts may be of elements from
+     * FROM on of a dimension that has OF in the checkpoint; OF 0: of all. */
     int cut, repeat;
     int64_t from, of;
     int nloops;

@@ -1,6 +1,6 @@
-# What several devices are refused, and how. Arguments: etcc, this folder, a folder for files.
+# What several devices are refused, and how. Arguments: etcc, this folder, a folder for files, texts of models.
 set -e
-etcc=$1 here=$2 out=$3
+etcc=$1 here=$2 out=$3 models=$4
 rm -rf "$out" && mkdir -p "$out"
 says() { # WORDS COMMAND...: fails and says so
     words=$1 && shift
@@ -24,4 +24,41 @@ sed 's/ partial tagged/ partial/' "$out/good.eti" > "$out/bad.eti"
 says 'partial' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
 sed '/^devices/d' "$out/good.eti" > "$out/bad.eti"
 says "'devices' says before this" "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+# Weights split as asked, or not at all.
+split() { # GATE DOWN ALL: a program whose three weights have these hints
+    printf 'model s\ninput x : f32[4, 64]\n%s\nweight a : bf16[256, 64]\n%s\nweight b : bf16[64, 256]\n' "$1" "$2" > "$out/split.etg"
+    printf '%s\nweight c : bf16[64, 64]\ny = gelu(x @ a.T) @ b.T\noutput z = y @ c.T\n' "$3" >> "$out/split.etg"
+}
+is() { # WORDS N: the graph of N devices says so
+    "$etcc" "$out/split.etg" --devices=$2 -d graph > "$out/text"
+    grep -q -e "$1" "$out/text" || { echo "no '$1'" && cat "$out/text" && exit 1; }
+}
+split '@split(0, 2)' '@split(1, 2)' '@split(0, 1)'
+is '%c : bf16.64, 64. = "c"$' 2
+is '%a : bf16.128, 64. = "a" cut 0$' 2
+"$etcc" "$out/split.etg" -d graph > "$out/hints.eti"
+"$etcc" "$out/hints.eti" --devices=2 -d graph > "$out/from.hints"
+"$etcc" "$out/split.etg" --devices=2 -d graph | diff - "$out/from.hints"
+split '' '' '@split(0, 2)'
+is '%c : bf16.32, 64. = "c" cut 0 repeat 2$' 4
+"$etcc" "$out/split.etg" --devices=4 --explain="$out/text" --to scheduled -o "$out/x.eti"
+grep -q 'weight c: axis 0 in 2 parts of 4.1 KB, each on 2 devices' "$out/text"
+grep -q 'the sum over devices of .4, 64. elements' "$out/text"
+split '@split(1, 2)' '' ''
+says '@split of a: what reads it' "$etcc" "$out/split.etg" --devices=2 -d graph
+split '@split(0, 3)' '' ''
+says 'does not have 3 equal parts' "$etcc" "$out/split.etg" -d graph
+split '@split(2, 2)' '' ''
+says 'the weight has no axis 2' "$etcc" "$out/split.etg" -d graph
+split '' '' '@split(0, 4)'
+says '2 devices do not divide by 4 parts' "$etcc" "$out/split.etg" --devices=2 -d graph
+# Pieces of a weight, and parts that devices share, are read as they are printed.
+"$etcc" "$models/phi3.etg" --devices=2 --variants=1 --to scheduled -o "$out/good.eti"
+grep -q 'cut 1 from 224 of 448$' "$out/good.eti"
+"$etcc" "$out/good.eti" --to scheduled -o "$out/again.eti"
+cmp "$out/good.eti" "$out/again.eti"
+sed 's/cut 1 from 224 of 448$/cut 1 from 225 of 448/' "$out/good.eti" > "$out/bad.eti"
+says 'the checkpoint has less' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+sed 's/cut 1 from 224 of 448$/cut 1 repeat 2/' "$out/good.eti" > "$out/bad.eti"
+says '2 devices do not have parts that 2 share' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
 echo ok

@@ -1,0 +1,22 @@
+#!/bin/sh
+# devices.sh BIN SRC WORK MODEL TOLERANCE [SCHEDULE]: what 2 and 4 emulated devices compute together against PyTorch's logits. All of
+# the layers' products are divided: more is cut than the head.
+set -eu
+. "$(dirname "$0")/../../support/lib.sh"
+bin=$1 src=$2 work=$3 m=$4 tolerance=$5 schedule=${6:-static}
+golden=$bin/../checkpoints/$m text=$src/tests/targets/models/$m.etg
+[ -f "$text" ] || text=$(imported "$bin" "$src" "$m")
+mkdir -p "$work"
+cd "$work"
+for n in 2 4; do
+    "$bin/etcc" "$text" --devices=$n -d graph > "$m.devices"
+    grep -q '= exchange %' "$m.devices" || die "$n devices exchange nothing"
+    k=$(kernel "$bin/etcc" "$text" gfx942 "$schedule" --devices=$n)
+    out=$m.devices.$schedule.safetensors
+    for chunk in 1 7; do
+        rm -f "$out"
+        "$bin/etllm" score --kernel "$k" --model "$golden" --device "emu:gfx942:cus=8:agents=$n" --chunk $chunk \
+            --tokens "$golden/golden.safetensors" --out "$out"
+        "$bin/etllm" compare --ref "$golden/golden.safetensors" --out "$out" --tolerance "$tolerance" --gap 0.1
+    done
+done
