@@ -2,7 +2,7 @@
 # prepare.sh BIN OUT N [MACHINE [ROWS]]
 # Everything that run.sh needs on a machine with N cards, into the new folder OUT: kernels of the rows of ROWS (rows.txt beside this
 # script) for MACHINE (H100), divided among N devices and for one, golden checkpoints and their kernels, static and dynamic, two
-# small programs with the interpreter's check, and the tools. GOLDENS: which checkpoints. Under 20 MB. Needs ptxas for an sm_ machine.
+# small programs with the interpreter's check, and the tools. GOLDENS: which checkpoints. Under 40 MB. Needs ptxas for an sm_ machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) n=$3 machine=${4:-H100} rows=$(realpath "${5:-$here/rows.txt}")
@@ -67,4 +67,4 @@ while IFS='|' read -r name goal model tokens context one; do
     vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$src/bench/models/$model/config.json")
     echo "$number|$name|$goal|$model|$tokens|$context|$vocabulary|$columns" >> rows
 done < "$work/rows"
-bundle_done 20 "$n devices of $machine ($target)"
+bundle_done 40 "$n devices of $machine ($target)"

@@ -33,13 +33,13 @@ say ''
 
 # ---- is it right?
 golden() { # NAME.SCHEDULE
-    m=${1%.*} limit=1e-2
-    if grep -q '"num_\(local_\)\?experts"\|"n_routed_experts"' "goldens/$m/config.json"; then limit=1.5e-2; fi
+    m=${1%.*} apart=1e-2
+    if grep -q '"num_\(local_\)\?experts"\|"n_routed_experts"' "goldens/$m/config.json"; then apart=1.5e-2; fi
     for piece in 1 7; do
         verdict=FAIL
         if try 60 bin/etllm score --kernel "kernels/$1" --model "goldens/$m" --device "$devices" --chunk $piece \
             --tokens "goldens/$m/golden.safetensors" --out "$work/out.safetensors"; then
-            ! try 20 bin/etllm compare --ref "goldens/$m/golden.safetensors" --out "$work/out.safetensors" --tolerance $limit --gap 0.1 || verdict=PASS
+            ! try 20 bin/etllm compare --ref "goldens/$m/golden.safetensors" --out "$work/out.safetensors" --tolerance $apart --gap 0.1 || verdict=PASS
         fi
         rm -f "$work/out.safetensors"
         [ $verdict = PASS ] || failed=$((failed + 1))

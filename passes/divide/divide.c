@@ -237,7 +237,7 @@ static void look(struct divide *v, int node) {
     if (n->op->class == ET_CLASS_SCAN) { /* its state stays whole */
         bool whole = true;
         for (int i = 0; i < n->nargs; i++)
-            whole &= v->axis[n->args[i].id] == WHOLE;
+            whole &= !is_cut(v, n->args[i]);
         if (!whole) give_up(v, n);
         need(v, node, 1);
         return;

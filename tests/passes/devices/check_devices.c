@@ -1,6 +1,6 @@
 /* check_devices FILE.etg N [--seeds K] [--set DIM=V]...: divide FILE among N devices, run the
  * program of all of them in several legal orders, and compare outputs and states, put together of
- * their parts, with the graph interpreter on the whole graph. */
+ * their parts, with the graph interpreter on the whole graph. Status 3: it cannot be divided. */
 #include "ir/graph/op_util.h"
 #include "ir/interp/interp.h"
 #include "passes/divide/divide.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 16 };
+enum { MOST = 16, REFUSED = 3 };
 
 struct check {
     et_arena *a;
@@ -53,6 +53,7 @@ static int value_of(const struct check *c, const et_tensor *x) {
     for (int i = 1; i < c->g->nvals; i++) {
         const et_val *v = &c->g->vals[i];
         bool same = own->name && v->name && !strcmp(own->name, v->name);
+        if (own->source && v->source) same &= !strcmp(own->source, v->source);
         if (x->kind == ET_TENSOR_OUTPUT ? v->is_output && same
                                         : v->kind == own->kind && v->kind <= ET_V_STATE && same)
             return i;
@@ -165,7 +166,13 @@ int main(int argc, char **argv) {
     bool ok = c.devices > 1 && c.devices <= MOST;
     c.g = ok ? tm_parse(c.a, d, argv[1]) : NULL;
     c.part = ok ? tm_parse(c.a, d, argv[1]) : NULL;
-    ok = c.g && c.part && et_divide(c.part, c.devices) && et_passes_run(c.part, &opt, &c.p);
+    ok = c.g && c.part;
+    if (ok && !et_divide(c.part, c.devices)) {
+        et_diag_print(d, stderr);
+        et_arena_destroy(c.a);
+        return REFUSED;
+    }
+    ok = ok && et_passes_run(c.part, &opt, &c.p);
     et_diag_print(d, stderr);
     int exchanges = 0;
     for (int i = 0; ok && i < c.p->ntensors; i++)

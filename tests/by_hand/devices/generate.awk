@@ -1,0 +1,90 @@
+# generate.awk -v seed=S -v devices=N: a random program as decoders are made of, most of which can be divided among N devices: blocks
+# of products with a residual, in a loop or not, gated or not, with biases, norms, weights in one piece or in one tensor, plain or
+# quantised by groups of k, attention with few heads of keys; weights that are read twice, outputs of what is cut, @split of some.
+function draw(n) { return int(rand() * n) }
+function pick(list,  a, n) { n = split(list, a, " "); return a[1 + draw(n)] }
+# " = its name in the checkpoint", of weight W.
+function named(w) { return looped ? sprintf(" = \"at.{l}.%s\"", w) : "" }
+function hint(axis, size) {
+    if (rand() < 0.04 && size % devices == 0) printf "%s@split(%d, %d)\n", pad, axis, rand() < 0.5 ? devices : 1
+}
+# A weight of ROWS by K; what it is read as.
+function weight(rows, k, kind,  w, groups) {
+    w = "w" count++
+    if (kind == "quantised") {
+        printf "%sweight %sq : i8[%d, %d]%s\n", pad, w, rows, k, named(w "q")
+        printf "%sweight %ss : f16[%d, %d]%s\n", pad, w, rows, k / 16, named(w "s")
+        printf "%s%s = bf16(%sq * gather(%ss.T, idiv(iota(%d), 16)).T)\n", pad, w, w, w, k
+        return w
+    }
+    hint(draw(2), rows * k)
+    printf "%sweight %s : %s[%d, %d]%s\n", pad, w, kind, rows, k, named(w)
+    return w
+}
+function kind() { return rand() < 0.25 ? "quantised" : pick("bf16 bf16 f16 f32") }
+function bias(size,  b) {
+    if (rand() < 0.6) return ""
+    b = "b" count++
+    printf "%sweight %s : bf16[%d]%s\n", pad, b, size, named(b)
+    return " + " b
+}
+function normed(x) { return pick("rmsnorm(" x ",g,eps=1e-5) " x " " x) }
+function act(x) { return pick("gelu silu tanh relu") "(" x ")" }
+function mlp(  f, a, b, c, k) {
+    f = devices * 16 * (1 + draw(3))
+    if (rand() < 0.1) f += 8
+    k = f % 16 ? "bf16" : kind()
+    printf "%sh%d = %s\n", pad, n, normed("x")
+    if (rand() < 0.3) { # gate and up in one tensor
+        printf "%sweight w%d : bf16[%d, %d]%s\n", pad, count, 2 * f, H, named("w" count)
+        a = "w" count "[0:" f "]"; b = "w" count++ "[" f ":" 2 * f "]"
+    } else {
+        a = weight(f, H, k)
+        b = rand() < 0.6 ? weight(f, H, k) : ""
+    }
+    c = bias(f)
+    printf "%su%d = %s%s\n", pad, n, act("(h" n " @ " a ".T" c ")"), b != "" ? " * (h" n " @ " b ".T)" : ""
+    last = "u" n
+    a = weight(H, f, k)
+    c = bias(H)
+    printf "%sx = x + (u%d @ %s.T%s) * 0.2\n", pad, n, a, c
+    n++
+}
+function attend(  nh, nkv, d, a, b, c, k, i) {
+    nkv = pick("1 2 4"); nh = nkv * pick("1 2 4"); d = pick("16 32"); k = kind(); i = n++
+    printf "state k%d, v%d : %s[%s2, %d, 8, %d]\n", i, i, pick("bf16 f32"), looped ? L ", " : "", nkv, d
+    printf "%sh%d = %s\n", pad, i, normed("x")
+    if (rand() < 0.3) {
+        printf "%sweight w%d : bf16[%d, %d]%s\n", pad, count, (nh + 2 * nkv) * d, H, named("w" count)
+        a = "w" count "[0:" nh * d "]"; b = "w" count "[" nh * d ":" (nh + nkv) * d "]"
+        c = "w" count++ "[" (nh + nkv) * d ":" (nh + 2 * nkv) * d "]"
+    } else {
+        a = weight(nh * d, H, k); b = weight(nkv * d, H, k); c = weight(nkv * d, H, k)
+    }
+    printf "%sq%d = reshape(h%d @ %s.T%s, [N, %d, %d])\n", pad, i, i, a, "", nh, d
+    printf "%sk%d[%sslots, :, positions, :] = reshape(h%d @ %s.T, [N, %d, %d])\n", pad, i, looped ? "l, " : "", i, b, nkv, d
+    printf "%sv%d[%sslots, :, positions, :] = reshape(h%d @ %s.T, [N, %d, %d])\n", pad, i, looped ? "l, " : "", i, c, nkv, d
+    printf "%sa%d = attention(q%d, k%d%s, v%d%s, slots, positions, scale=0.25)\n", pad, i, i, i, looped ? "[l]" : "", i, looped ? "[l]" : ""
+    a = weight(H, nh * d, k)
+    printf "%sx = x + (reshape(a%d, [N, %d]) @ %s.T) * 0.2\n", pad, i, nh * d, a
+}
+BEGIN {
+    srand(seed)
+    H = pick("32 48 64"); L = 1 + draw(3); count = n = 0
+    printf "model random\ndim N in 1..4\ninput x0 : f32[N, %d]\ninput slots, positions : i32[N]\nweight g : bf16[%d]\n", H, H
+    looped = rand() < 0.5
+    blocks = 1 + draw(3)
+    for (i = 0; i < blocks; i++) kinds[i] = rand() < 0.45
+    pad = looped ? "  " : ""
+    print "x = x0 * 0.5"
+    if (looped) printf "for l in 0..%d {\n", L
+    for (i = 0; i < blocks; i++) if (kinds[i]) attend(); else mlp()
+    if (looped) print "}"
+    inner = looped; looped = 0; pad = ""
+    if (!inner && last != "" && rand() < 0.3) printf "output inner = %s * 2\n", last
+    if (rand() < 0.7) {
+        w = weight(devices * 16 * (1 + draw(2)), H, kind())
+        printf "output y = %s @ %s.T\n", normed("x"), w
+        if (rand() < 0.2) printf "output again = sum(f32(%s), axis=0)\n", w
+    } else print "output y = x * 1"
+}
