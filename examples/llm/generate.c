@@ -144,7 +144,7 @@ static bool make_job(struct run *r, int64_t i, struct engine_job *job) {
     job->sampling.temperature = r->o->temperature;
     job->sampling.top_k = r->o->top_k;
     job->sampling.seed = (uint64_t)(r->o->seed + i);
-    job->sink = (struct engine_sink){t, take_token, take_end, NULL, NULL};
+    job->sink = (struct engine_sink){.user = t, .token = take_token, .end = take_end};
     return true;
 }
 

@@ -58,8 +58,13 @@ static int run_serve(void *o) {
     if (!s->hosts) return cli_wrong(&tool, "out of memory");
     for (; s->nhosts < all->hosts.n; s->nhosts++)
         s->hosts[s->nhosts] = all->hosts.at[s->nhosts].text;
+    s->aliases = calloc((size_t)all->aliases.n + 1, sizeof *s->aliases);
+    if (!s->aliases) return cli_wrong(&tool, "out of memory");
+    for (int i = 0; i < all->aliases.n; i++)
+        s->aliases[i] = all->aliases.at[i].text;
     int status = serve(&all->serve);
     free(s->hosts);
+    free(s->aliases);
     return status;
 }
 
@@ -197,6 +202,13 @@ static const cli_option options[] = {
      .names = serve_tool_style, .may = SERVE},
     {"reasoning", 0, CLI_FLAG, NULL, TO(serve.reasoning),
      "tell what is between <think> and </think> apart", .may = SERVE},
+    {"reasoning-parser", 0, CLI_CHOICE, NULL, TO(serve.thoughts),
+     "the same, between marks of other models", .names = serve_thought_style, .may = SERVE},
+    {"alias", 0, CLI_LIST, "NAME", TO(aliases),
+     "another name of the model, for clients; may be repeated", .commas = true, .may = SERVE},
+    {"lenient", 0, CLI_FLAG, NULL, TO(serve.lenient),
+     "take parameters of other servers that do not change the answer, and any name for the model",
+     .may = SERVE},
     CLI_HEADING("serve: how much"),
     {"queue", 0, CLI_INT, "N", TO(serve.queue), "texts that may wait for a slot (256)", .lo = 1,
      .hi = 1000000, .may = SERVE},

@@ -28,7 +28,7 @@ struct options {
     bool no_generation;
     struct serve_options serve;
     cli_list models;
-    cli_list hosts;
+    cli_list hosts, aliases;
 };
 
 /* The commands of main.c. They print why they fail. */

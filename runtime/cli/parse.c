@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GO_ON = CLI_GO_ON, FORM = 256, MAX_ROWS = 64 };
+enum { GO_ON = CLI_GO_ON, FORM = 256, MAX_ROWS = 128 };
 
 typedef struct {
     const cli_tool *tool;
     char **next, **end; /* arguments that are left */
     void *options;
-    uint64_t given; /* rows of the tool's table */
-    int command;    /* index, or -1 */
+    bool given[MAX_ROWS]; /* rows of the tool's table */
+    int command;          /* index, or -1 */
     int nrest;
 } parser;
 
@@ -224,7 +224,7 @@ static int take_option(parser *p, const cli_option *o, const char *value) {
         return 0;
     }
     ptrdiff_t row = o - p->tool->options;
-    p->given |= (uint64_t)1 << row;
+    p->given[row] = true;
     if (!cli_takes_value(o)) {
         memcpy((char *)p->options + o->at, &(bool){true}, sizeof(bool));
         return GO_ON;
@@ -287,7 +287,7 @@ static int check_given(const parser *p) {
         return cli_wrong(tool, "no %s given", tool->rest->arg);
     unsigned bit = p->command < 0 ? 1 : 1u << p->command;
     for (const cli_option *o = tool->options; o->help; o++) {
-        bool given = p->given >> (o - tool->options) & 1;
+        bool given = p->given[o - tool->options];
         if (o->need & bit && !given) return cli_wrong(tool, "%s is missing", shown(o));
         if (given && (o->need | o->may) && !((o->need | o->may) & bit) && tool->commands)
             return cli_wrong(tool, "%s has no option %s", tool->commands[p->command].name,
@@ -324,7 +324,7 @@ static void free_list(const cli_option *o, void *options) {
 }
 
 int cli_main(const cli_tool *tool, int argc, char **argv, void *options) {
-    parser p = {tool, argv + (argc > 0), argv + argc, options, 0, -1, 0};
+    parser p = {tool, argv + (argc > 0), argv + argc, options, {false}, -1, 0};
     et_files_begin();
     cli_guard_capture();
     int status = parse(&p);

@@ -88,22 +88,39 @@ static bool is_bound(const struct part *p) {
 
 bool answer_mask(struct answer *a, int text, float *logits) {
     struct part *p = &a->parts[text];
-    struct grammar *g = a->request->grammar;
     if (!is_bound(p)) return true;
-    if (!grammar_goes_on(g, p->state)) return false;
-    grammar_mask(g, p->state, a->model->vocabulary, a->model->stops,
-                 a->request->run_on ? 0 : a->model->nstops, logits);
+    if (p->complete) return false;
+    bool stops = p->may_end && !a->request->run_on;
+    vocabulary_mask(a->model->vocabulary, p->allowed, a->model->stops, stops ? a->model->nstops : 0,
+                    logits);
     return true;
 }
 
-/* False: the text is all that the grammar allows. */
-static bool move_on(struct part *p, int32_t id) {
-    struct grammar *g = p->answer->request->grammar;
-    size_t bytes;
-    bool special;
-    const char *text = tokenizer_bytes(p->answer->model->tokenizer, id, &bytes, &special);
-    p->state = grammar_step(g, p->state, text ? text : "", text ? bytes : 0);
-    return grammar_goes_on(g, p->state);
+bool answer_owes(const struct answer *a, int text) {
+    return a->parts[text].owes;
+}
+
+bool answer_advance(struct answer *a, int text) {
+    struct part *p = &a->parts[text];
+    struct grammar *g = a->request->grammar;
+    if (!p->owes) return true;
+    if (p->owed >= 0) {
+        size_t bytes;
+        bool special;
+        const char *word = tokenizer_bytes(a->model->tokenizer, p->owed, &bytes, &special);
+        p->state = grammar_step(g, p->state, word ? word : "", word ? bytes : 0);
+    }
+    p->owed = -1;
+    p->owes = false;
+    p->complete = !grammar_goes_on(g, p->state);
+    p->may_end = grammar_ends(g, p->state);
+    if (!p->complete) grammar_allowed(g, p->state, a->model->vocabulary, p->allowed);
+    return !p->complete;
+}
+
+void answer_prompt_token(struct answer *a, int text, size_t at, const struct engine_token *token) {
+    struct part *p = &a->parts[text];
+    if (p->prompt_tokens && !tokens_note_prompt(p, at, token)) a->failed = true;
 }
 
 bool answer_token(struct answer *a, int text, const struct engine_token *token) {
@@ -114,7 +131,10 @@ bool answer_token(struct answer *a, int text, const struct engine_token *token) 
     if (a->request->logprobs && !tokens_note(p, token)) a->failed = true;
     bool bound = is_bound(p);
     bool more = text_push(p->text, token->id);
-    if (bound && !move_on(p, token->id)) more = false;
+    if (bound) {
+        p->owed = token->id;
+        p->owes = true;
+    }
     if (p->reasoning.n > reasoned) p->nreasoning++;
     if (text_failed(p->text)) a->failed = true;
     return more && !a->failed && !a->events.failed;
@@ -200,6 +220,12 @@ static bool make_parts(struct answer *a) {
         p->item = -1;
         p->state = r->grammar ? grammar_start(r->grammar) : GRAMMAR_DEAD;
         if (r->grammar && p->state < 0) return false;
+        p->owed = -1;
+        p->owes = r->grammar != NULL;
+        p->allowed =
+            r->grammar ? calloc(vocabulary_words(a->model->vocabulary), sizeof *p->allowed) : NULL;
+        if (r->grammar && !p->allowed) return false;
+        if (r->prompt_top >= 0 && !(p->prompt_tokens = tokens_prompt(p))) return false;
         p->text = text_make(a->model, r, p->prompt, take_piece, p);
         if (!p->text) return false;
         if (r->logprobs && (!(p->tokens = json_array()) || !(p->fresh = json_array())))
@@ -251,6 +277,8 @@ static void part_free(struct part *p) {
     }
     free(p->calls);
     json_decref(p->tokens);
+    json_decref(p->prompt_tokens);
+    free(p->allowed);
     json_decref(p->fresh);
 }
 

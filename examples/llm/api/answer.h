@@ -5,8 +5,8 @@
 #ifndef LLM_ANSWER_H
 #define LLM_ANSWER_H
 
-#include "examples/llm/api/buffer.h"
 #include "examples/llm/api/request.h"
+#include "examples/llm/base/buffer.h"
 #include "examples/llm/engine/engine.h"
 
 struct answer;
@@ -20,11 +20,17 @@ const struct ids *answer_prompt(const struct answer *, int text);
 const struct request *answer_request(const struct answer *);
 const char *answer_id(const struct answer *);
 
-/* Sets the logits of tokens that must not come next to -INFINITY. False: the text is complete. Only
- * texts of a request with a grammar need it. */
+/* Of a request with a grammar: after answer_make and after each token for which answer_owes says
+ * so, answer_advance is called before answer_mask. It takes long, and may run beside all but other
+ * calls of itself for this answer. False: the text is complete. */
+bool answer_owes(const struct answer *, int text);
+bool answer_advance(struct answer *, int text);
+/* Sets the logits of tokens that must not come next to -INFINITY. False: the text is complete. */
 bool answer_mask(struct answer *, int text, float *logits);
 /* The next token of a text; false: it is complete. */
 bool answer_token(struct answer *, int text, const struct engine_token *);
+/* How likely token AT of the prompt was. */
+void answer_prompt_token(struct answer *, int text, size_t at, const struct engine_token *);
 /* A text has ended. True: it was the last, the answer is complete. */
 bool answer_end(struct answer *, int text, const struct engine_result *);
 

@@ -52,6 +52,13 @@ bool chat_has_template(const struct chat *c) {
     return c->templates != NULL;
 }
 
+const char *chat_source(const struct chat *c) {
+    const char *name, *source = c->templates ? lm_chat_source(c->templates, 0) : NULL;
+    for (size_t i = 0; c->templates && (name = lm_chat_name(c->templates, i)); i++)
+        if (!strcmp(name, "tool_use")) source = lm_chat_source(c->templates, i);
+    return source;
+}
+
 static void render_plain(const json_t *messages, struct buffer *out) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *content = json_object_get(json_array_get(messages, i), "content");

@@ -2,8 +2,8 @@
 #ifndef LLM_API_CHAT_H
 #define LLM_API_CHAT_H
 
-#include "examples/llm/api/buffer.h"
 #include "examples/llm/api/fault.h"
+#include "examples/llm/base/buffer.h"
 #include "examples/llm/base/error.h"
 
 struct chat;
@@ -12,6 +12,8 @@ struct chat;
  * without one has the contents of messages after each other, parted by empty lines. */
 bool chat_open(const char *dir, const char *file, struct chat **out, char *err);
 void chat_close(struct chat *); /* NULL is fine */
+/* The template that is used with tools; NULL: there is none. */
+const char *chat_source(const struct chat *);
 bool chat_has_template(const struct chat *);
 
 /* VARIABLES has "messages", contents being strings; it may have "tools", "documents" and

@@ -1,16 +1,18 @@
 /* What an answer must be, as a grammar: JSON, what fits a schema, or a call of a tool. */
 #include "examples/llm/api/request.h"
+#include "examples/llm/api/tools/tools.h"
 #include "examples/llm/grammar/grammar.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The text before the arguments of a call, for free(). */
-static char *call_before(enum tool_style style, const char *name) {
-    bool hermes = style == TOOLS_HERMES;
+/* The text before the arguments of a call, for free(). A grammar has no special tokens: of formats
+ * that are marked by them a forced call is bare. */
+static char *call_before(const struct tool_format *f, const char *name) {
     struct buffer b = {0};
-    buffer_text(&b, hermes ? "<tool_call>\n{\"name\": " : "{\"name\": ");
+    if (f->close) buffer_format(&b, "%s\n", f->opens[0]);
+    buffer_text(&b, "{\"name\": ");
     buffer_json(&b, json_string(name));
-    buffer_text(&b, hermes ? ", \"arguments\": " : ", \"parameters\": ");
+    buffer_format(&b, ", \"%s\": ", f->arguments ? f->arguments : "arguments");
     if (!b.failed) return b.data;
     buffer_free(&b);
     return NULL;
@@ -26,7 +28,7 @@ static size_t call_forms(const struct api_model *m, const struct request *r,
         const json_t *schema = json_object_get(function, "parameters");
         if (*r->forced && strcmp(r->forced, name)) continue;
         forms[n].schema = json_is_object(schema) && json_object_size(schema) ? schema : NULL;
-        forms[n].after = m->tools == TOOLS_HERMES ? "}\n</tool_call>" : "}";
+        forms[n].after = m->tools->close ? "}\n</tool_call>" : "}";
         forms[n++].before = call_before(m->tools, name);
     }
     return n;
@@ -50,10 +52,15 @@ static bool constrain_call(const struct api_model *m, struct request *r, struct 
 }
 
 bool request_constrain(const struct api_model *m, struct request *r, struct fault *f) {
-    struct grammar_form form = {"", r->schema, ""};
+    static const enum grammar_kind kinds[] = {[FORM_JSON] = GRAMMAR_SCHEMA,
+                                              [FORM_SCHEMA] = GRAMMAR_SCHEMA,
+                                              [FORM_CHOICE] = GRAMMAR_CHOICE,
+                                              [FORM_REGEX] = GRAMMAR_REGEX,
+                                              [FORM_GRAMMAR] = GRAMMAR_GBNF};
+    struct grammar_form form = {"", r->schema, "", kinds[r->form], r->expression};
     char err[LLM_ERR];
     if (r->forced) return constrain_call(m, r, f);
     if (r->form == FORM_TEXT) return true;
     return grammar_make(&form, 1, r->thinking, &r->grammar, err) ||
-           fault_set(f, 400, "response_format", "invalid_schema", "'response_format': %s", err);
+           fault_set(f, 400, r->form_name, "invalid_schema", "'%s': %s", r->form_name, err);
 }

@@ -20,7 +20,12 @@ struct part {
     int index;
     const struct ids *prompt;
     struct text *text;
-    int32_t state; /* of the grammar */
+    int32_t state;          /* of the grammar, up to the tokens that it was given */
+    int32_t owed;           /* the token that it was not given yet, or -1 */
+    bool owes;              /* the grammar is to be asked what may come */
+    bool may_end, complete; /* as it said */
+    uint64_t *allowed;      /* bits of tokens that may come */
+    json_t *prompt_tokens;  /* of log probabilities of the prompt; NULL: they are not told */
     struct buffer content, reasoning;
     struct tool_call *calls;
     int ncalls;

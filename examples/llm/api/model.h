@@ -7,13 +7,8 @@
 #include "examples/llm/tokenizer/tokenizer.h"
 #include <jansson.h>
 
-/* How a model writes calls of tools. */
-enum tool_style {
-    TOOLS_NONE,   /* it does not: tools are refused */
-    TOOLS_HERMES, /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>, as Qwen does too */
-    TOOLS_LLAMA,  /* {"name": ..., "parameters": {...}} as the whole answer */
-};
-
+struct tool_format; /* tools/tools.h */
+struct thought_format;
 struct vocabulary; /* its tokens in order: grammar.h */
 struct chat;       /* the chat template: chat.h */
 
@@ -22,14 +17,17 @@ struct api_model {
     const struct tokenizer *tokenizer;
     const struct chat *chat; /* NULL: the checkpoint has none, and none was given */
     int64_t context, vocab;
-    int64_t most;          /* tokens of one answer; 0: as the context allows */
-    int64_t choices;       /* of one request */
-    struct sampling usual; /* where a request does not say */
-    enum tool_style tools;
+    int64_t most;                          /* tokens of one answer; 0: as the context allows */
+    int64_t choices;                       /* of one request */
+    struct sampling usual;                 /* where a request does not say */
+    const struct tool_format *tools;       /* how it writes calls; NULL: tools are refused */
+    const struct thought_format *thoughts; /* how reasoning is marked; NULL: as "think" has it */
     const struct vocabulary *vocabulary;
     const int32_t *stops; /* tokens that end a text */
     int nstops;
-    bool reasoning; /* what is between <think> and </think> is told apart */
+    bool reasoning; /* it is told apart */
+    bool lenient;   /* what does not matter may be said; any model's name is this one's */
+    const char *const *aliases; /* names it has beside its own, up to a NULL; NULL: none */
 };
 
 #endif

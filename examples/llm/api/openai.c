@@ -141,7 +141,10 @@ static json_t *chat_choice(struct part *p) {
 }
 
 static json_t *chat_whole(struct answer *a) {
-    return whole(a, chat_choice);
+    json_t *body = whole(a, chat_choice);
+    if (a->parts[0].prompt_tokens)
+        json_object_set_new(body, "prompt_logprobs", tokens_prompt_logprobs(&a->parts[0]));
+    return body;
 }
 
 const struct form form_chat = {chat_begin, chat_piece, chat_end, close_stream, chat_whole};
@@ -167,8 +170,12 @@ static void text_end(struct part *p) {
 }
 
 static json_t *text_choice(struct part *p) {
-    return json_pack("{s:i, s:o, s:o, s:s}", "index", p->index, "text", answer_string(&p->content),
-                     "logprobs", tokens_logprobs(p, p->tokens), "finish_reason", p->finish);
+    json_t *choice =
+        json_pack("{s:i, s:o, s:o, s:s}", "index", p->index, "text", answer_string(&p->content),
+                  "logprobs", tokens_logprobs(p, p->tokens), "finish_reason", p->finish);
+    if (p->prompt_tokens && json_object_get(p->answer->request->body, "prompt_logprobs"))
+        json_object_set_new(choice, "prompt_logprobs", tokens_prompt_logprobs(p));
+    return choice;
 }
 
 static json_t *text_whole(struct answer *a) {

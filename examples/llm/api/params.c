@@ -15,6 +15,8 @@ enum kind {
     IGNORED, /* does not change the answer */
     READ,    /* READ is called */
     ELSEWHERE,
+    NEUTRAL, /* not done, and only taken where it says LO, which changes nothing */
+    LENIENT, /* does not matter, and is taken by a lenient server */
 };
 enum { CHAT = 1, TEXT = 2, BOTH = 3 };
 
@@ -37,7 +39,9 @@ static bool read_model(const struct api_model *m, struct request *r, const char 
                        const json_t *v, struct fault *f) {
     (void)r;
     if (!json_is_string(v)) return wrong(f, name, "a string");
-    if (!strcmp(json_string_value(v), m->name)) return true;
+    for (int i = 0; m->aliases && m->aliases[i]; i++)
+        if (!strcmp(json_string_value(v), m->aliases[i])) return true;
+    if (!strcmp(json_string_value(v), m->name) || m->lenient) return true;
     return fault_set(f, 404, name, "model_not_found", "the model '%.200s' is not here; '%s' is",
                      json_string_value(v), m->name);
 }
@@ -137,6 +141,91 @@ static bool read_logprobs(const struct api_model *m, struct request *r, const ch
     return true;
 }
 
+/* One parameter says what an answer must be. */
+static bool set_form(struct request *r, const char *name, enum answer_form form, struct fault *f) {
+    if (r->form != FORM_TEXT)
+        return fault_set(f, 400, name, NULL, "'%s' and '%s' exclude each other", r->form_name,
+                         name);
+    r->form = form;
+    r->form_name = name;
+    return true;
+}
+
+static bool read_schema(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    (void)m;
+    /* vLLM takes its text too. */
+    if (json_is_string(v))
+        v = r->parsed = json_loadb(json_string_value(v), json_string_length(v),
+                                   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+    if (!json_is_object(v) && !json_is_boolean(v)) return wrong(f, name, "a JSON schema");
+    r->schema = v;
+    return set_form(r, name, FORM_SCHEMA, f);
+}
+
+static bool read_choices(const struct api_model *m, struct request *r, const char *name,
+                         const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_array_size(v)) return wrong(f, name, "an array of texts");
+    r->schema = v;
+    return set_form(r, name, FORM_CHOICE, f);
+}
+
+static bool read_expression(struct request *r, const char *name, const json_t *v,
+                            enum answer_form form, struct fault *f) {
+    if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
+        return wrong(f, name, "a text");
+    r->expression = json_string_value(v);
+    return set_form(r, name, form, f);
+}
+
+static bool read_regex(const struct api_model *m, struct request *r, const char *name,
+                       const json_t *v, struct fault *f) {
+    (void)m;
+    return read_expression(r, name, v, FORM_REGEX, f);
+}
+
+static bool read_grammar(const struct api_model *m, struct request *r, const char *name,
+                         const json_t *v, struct fault *f) {
+    (void)m;
+    if (json_is_string(v) && !json_string_length(v)) return true; /* llama-server's for none */
+    return read_expression(r, name, v, FORM_GRAMMAR, f);
+}
+
+static bool read_json_only(const struct api_model *m, struct request *r, const char *name,
+                           const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_is_boolean(v)) return wrong(f, name, "a boolean");
+    return json_is_false(v) || set_form(r, name, FORM_JSON, f);
+}
+
+/* vLLM's {"json": ...}, {"regex": ...} and so on: one of them. */
+static bool read_structured(const struct api_model *m, struct request *r, const char *name,
+                            const json_t *v, struct fault *f) {
+    static const struct {
+        const char *name;
+        reader *read;
+    } kinds[] = {{"json", read_schema},
+                 {"regex", read_regex},
+                 {"choice", read_choices},
+                 {"grammar", read_grammar},
+                 {"json_object", read_json_only}};
+    const char *key;
+    json_t *value;
+    if (!json_is_object(v)) return wrong(f, name, "an object");
+    json_object_foreach((json_t *)v, key, value) {
+        size_t i = 0, n = sizeof kinds / sizeof *kinds;
+        while (i < n && strcmp(kinds[i].name, key))
+            i++;
+        if (json_is_null(value) || (i == n && json_is_false(value))) continue;
+        if (i == n)
+            return fault_set(f, 400, name, "unsupported_value", "'%s': '%.80s' is not supported",
+                             name, key);
+        if (!kinds[i].read(m, r, name, value, f)) return false;
+    }
+    return true;
+}
+
 static bool read_format(const struct api_model *m, struct request *r, const char *name,
                         const json_t *v, struct fault *f) {
     const char *type = json_string_value(json_object_get(v, "type"));
@@ -148,17 +237,18 @@ static bool read_format(const struct api_model *m, struct request *r, const char
         r->schema = json_object_get(v, "schema");
         if (r->schema && !json_is_object(r->schema) && !json_is_boolean(r->schema))
             return fault_set(f, 400, name, NULL, "'%s': 'schema' must be a JSON schema", name);
-        r->form = r->schema ? FORM_SCHEMA : FORM_JSON;
-        return true;
+        return set_form(r, name, r->schema ? FORM_SCHEMA : FORM_JSON, f);
     }
+    if (!strcmp(type, "regex")) return read_regex(m, r, name, json_object_get(v, "pattern"), f);
+    if (!strcmp(type, "grammar")) return read_grammar(m, r, name, json_object_get(v, "grammar"), f);
     if (strcmp(type, "json_schema"))
         return fault_set(f, 400, name, NULL, "'%s': the type '%.80s' is not known", name, type);
     const json_t *schema = json_object_get(v, "json_schema");
-    r->schema = json_object_get(schema, "schema");
+    /* llama-server has the schema itself there too. */
+    r->schema = json_object_get(schema ? schema : v, "schema");
     if (!json_is_object(r->schema) && !json_is_boolean(r->schema))
         return fault_set(f, 400, name, NULL, "'%s': 'json_schema' needs a 'schema'", name);
-    r->form = FORM_SCHEMA;
-    return true;
+    return set_form(r, name, FORM_SCHEMA, f);
 }
 
 static bool check_tool(const json_t *tool, size_t i, struct fault *f) {
@@ -182,7 +272,7 @@ static bool read_tools(const struct api_model *m, struct request *r, const char 
     for (size_t i = 0; i < json_array_size(v); i++)
         if (!check_tool(json_array_get(v, i), i, f)) return false;
     if (!json_array_size(v)) return true;
-    if (m->tools == TOOLS_NONE)
+    if (!m->tools)
         return fault_set(f, 400, name, NULL,
                          "this server was started without --tool-parser: 'tools' are not read");
     r->tools = v;
@@ -202,6 +292,42 @@ static bool read_choice(const struct api_model *m, struct request *r, const char
     if (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))
         return wrong(f, name, "\"auto\", \"none\", \"required\" or a function");
     if (!strcmp(word, "required")) r->forced = "";
+    return true;
+}
+
+/* llama-server's: -1 is as many as there is room for. */
+static bool read_n_predict(const struct api_model *m, struct request *r, const char *name,
+                           const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_is_integer(v) || json_integer_value(v) < -1) return wrong(f, name, "a count, or -1");
+    if (json_integer_value(v) >= 0) r->most = json_integer_value(v);
+    return true;
+}
+
+static bool read_prompt_logprobs(const struct api_model *m, struct request *r, const char *name,
+                                 const json_t *v, struct fault *f) {
+    (void)m;
+    if (json_is_false(v)) return true;
+    if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+        json_integer_value(v) > MAX_TOP_LOGPROBS)
+        return wrong(f, name, "an integer from 0 to 20");
+    r->prompt_top = json_integer_value(v);
+    return true;
+}
+
+static bool read_skip_specials(const struct api_model *m, struct request *r, const char *name,
+                               const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_is_boolean(v)) return wrong(f, name, "a boolean");
+    r->specials = json_is_false(v);
+    return true;
+}
+
+static bool read_add_specials(const struct api_model *m, struct request *r, const char *name,
+                              const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_is_boolean(v)) return wrong(f, name, "a boolean");
+    r->bare = json_is_false(v);
     return true;
 }
 
@@ -240,6 +366,8 @@ static bool read_object(const struct api_model *m, struct request *r, const char
     { name, READ, where, 0, 0, 0, function }
 #define ONLY(name, kind, where)                                                                    \
     { name, kind, where, 0, 0, 0, NULL }
+#define NONE(name, where, value)                                                                   \
+    { name, NEUTRAL, where, 0, value, 0, NULL }
 #define MANY 1e15
 static const struct param params[] = {
     CALL("model", BOTH, read_model),
@@ -247,6 +375,7 @@ static const struct param params[] = {
     ONLY("prompt", ELSEWHERE, TEXT),
     NUMBER("max_tokens", INTEGER, BOTH, most, 0, MANY),
     NUMBER("max_completion_tokens", INTEGER, CHAT, most, 0, MANY),
+    CALL("n_predict", BOTH, read_n_predict),
     NUMBER("min_tokens", INTEGER, BOTH, least, 0, MANY),
     NUMBER("n", INTEGER, BOTH, n, 1, 128),
     CALL("best_of", TEXT, read_only_1),
@@ -257,6 +386,7 @@ static const struct param params[] = {
     NUMBER("top_k", INTEGER, BOTH, sampling.top_k, -1, MANY),
     NUMBER("min_p", REAL, BOTH, sampling.min_p, 0, 1),
     NUMBER("repetition_penalty", REAL, BOTH, sampling.repetition, 0.001, 1000),
+    NUMBER("repeat_penalty", REAL, BOTH, sampling.repetition, 0.001, 1000),
     NUMBER("frequency_penalty", REAL, BOTH, sampling.frequency, -2, 2),
     NUMBER("presence_penalty", REAL, BOTH, sampling.presence, -2, 2),
     CALL("logit_bias", BOTH, read_bias),
@@ -267,7 +397,17 @@ static const struct param params[] = {
     CALL("logprobs", BOTH, read_logprobs),
     NUMBER("top_logprobs", INTEGER, CHAT, top, 0, MAX_TOP_LOGPROBS),
     FLAG("echo", TEXT, echo),
+    CALL("prompt_logprobs", BOTH, read_prompt_logprobs),
+    CALL("skip_special_tokens", BOTH, read_skip_specials),
+    CALL("add_special_tokens", TEXT, read_add_specials),
     CALL("response_format", BOTH, read_format),
+    CALL("structured_outputs", BOTH, read_structured),
+    CALL("guided_json", BOTH, read_schema),
+    CALL("guided_regex", BOTH, read_regex),
+    CALL("guided_choice", BOTH, read_choices),
+    CALL("guided_grammar", BOTH, read_grammar),
+    CALL("json_schema", BOTH, read_schema),
+    CALL("grammar", BOTH, read_grammar),
     CALL("tools", CHAT, read_tools),
     CALL("tool_choice", CHAT, read_choice),
     CALL("chat_template_kwargs", CHAT, read_object),
@@ -285,6 +425,49 @@ static const struct param params[] = {
     ONLY("prompt_cache_retention", IGNORED, BOTH),
     ONLY("cache_prompt", IGNORED, BOTH),
     ONLY("prediction", IGNORED, CHAT),
+    ONLY("guided_decoding_backend", IGNORED, BOTH),
+    ONLY("guided_whitespace_pattern", LENIENT, BOTH),
+    ONLY("return_tokens_as_token_ids", LENIENT, BOTH),
+    ONLY("return_tokens", LENIENT, BOTH),
+    ONLY("return_token_ids", LENIENT, BOTH),
+    ONLY("timings_per_token", LENIENT, BOTH),
+    ONLY("post_sampling_probs", LENIENT, BOTH),
+    ONLY("response_fields", LENIENT, BOTH),
+    ONLY("id_slot", LENIENT, BOTH),
+    ONLY("slot_id", LENIENT, BOTH),
+    ONLY("samplers", LENIENT, BOTH),
+    ONLY("penalize_nl", LENIENT, BOTH),
+    ONLY("repeat_last_n", LENIENT, BOTH),
+    ONLY("n_keep", LENIENT, BOTH),
+    ONLY("n_discard", LENIENT, BOTH),
+    ONLY("n_probs", LENIENT, BOTH),
+    ONLY("t_max_predict_ms", LENIENT, BOTH),
+    ONLY("speculative.n_max", LENIENT, BOTH),
+    ONLY("speculative.n_min", LENIENT, BOTH),
+    ONLY("speculative.p_min", LENIENT, BOTH),
+    ONLY("reasoning_format", LENIENT, CHAT),
+    ONLY("parse_tool_calls", LENIENT, CHAT),
+    ONLY("verbosity", LENIENT, CHAT),
+    ONLY("priority", LENIENT, BOTH),
+    ONLY("request_id", LENIENT, BOTH),
+    ONLY("cache_salt", LENIENT, BOTH),
+    ONLY("kv_transfer_params", LENIENT, BOTH),
+    ONLY("vllm_xargs", LENIENT, BOTH),
+    ONLY("mm_processor_kwargs", LENIENT, BOTH),
+    ONLY("spaces_between_special_tokens", LENIENT, BOTH),
+    NONE("continue_final_message", BOTH, 0),
+    NONE("include_stop_str_in_output", BOTH, 0),
+    NONE("use_beam_search", BOTH, 0),
+    NONE("early_stopping", BOTH, 0),
+    NONE("length_penalty", BOTH, 1),
+    NONE("mirostat", BOTH, 0),
+    NONE("typical_p", BOTH, 1),
+    NONE("tfs_z", BOTH, 1),
+    NONE("top_n_sigma", BOTH, -1),
+    NONE("xtc_probability", BOTH, 0),
+    NONE("dry_multiplier", BOTH, 0),
+    NONE("dynatemp_range", BOTH, 0),
+    NONE("top_a", BOTH, 0),
 };
 
 static bool read_number(const struct param *p, struct request *r, const json_t *v,
@@ -316,6 +499,15 @@ static bool read_param(const struct param *p, const struct api_model *m, struct 
         return true;
     case READ:
         return p->read(m, r, p->name, v, f);
+    case NEUTRAL:
+        if (json_is_boolean(v) ? json_is_true(v) == (p->lo != 0)
+                               : json_is_number(v) && json_number_value(v) == p->lo)
+            break;
+        return fault_set(f, 400, p->name, "unsupported_value", "'%s' is not supported", p->name);
+    case LENIENT:
+        if (m->lenient) break;
+        return fault_set(f, 400, p->name, "unknown_parameter",
+                         "the parameter '%s' is not obeyed: see --lenient", p->name);
     case IGNORED:
     case ELSEWHERE:
         break;
@@ -348,8 +540,8 @@ static bool check_tools(struct request *r, struct fault *f) {
         return fault_set(f, 400, "tool_choice", NULL, "no tool is called '%.100s'", r->forced);
     if (word && !strcmp(word, "none")) r->tools = NULL;
     if (r->forced && r->form != FORM_TEXT)
-        return fault_set(f, 400, "response_format", NULL,
-                         "'response_format' and a forced tool exclude each other");
+        return fault_set(f, 400, r->form_name, NULL, "'%s' and a forced tool exclude each other",
+                         r->form_name);
     return true;
 }
 
@@ -360,9 +552,10 @@ static bool check_all(const struct api_model *m, struct request *r, struct fault
                          one ? 1LL : (long long)m->choices);
     if (r->top && !r->logprobs)
         return fault_set(f, 400, "top_logprobs", NULL, "'top_logprobs' needs 'logprobs'");
-    if (r->echo && r->logprobs)
-        return fault_set(f, 400, "echo", "unsupported_value",
-                         "'echo' with 'logprobs' is not supported");
+    if (r->echo && r->logprobs && r->prompt_top < 0) r->prompt_top = r->top;
+    if (r->prompt_top >= 0 && r->stream)
+        return fault_set(f, 400, "stream", "unsupported_value",
+                         "log probabilities of a prompt are not streamed");
     if (r->usage && !r->stream)
         return fault_set(f, 400, "stream_options", NULL, "'stream_options' needs 'stream'");
     if (r->sampling.top_k < 0) r->sampling.top_k = 0;

@@ -1,6 +1,7 @@
 /* What the model is to continue, as token ids: a prompt, or messages through the chat template. */
 #include "examples/llm/api/chat.h"
 #include "examples/llm/api/request.h"
+#include "examples/llm/api/tools/tools.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +30,11 @@ static bool read_ids(const struct api_model *m, const json_t *array, struct ids 
     return true;
 }
 
-static bool read_one(const struct api_model *m, const json_t *v, struct ids *ids, struct fault *f) {
+static bool read_one(const struct api_model *m, const json_t *v, unsigned flags, struct ids *ids,
+                     struct fault *f) {
     if (json_is_array(v)) return read_ids(m, v, ids, f);
     if (json_is_string(v))
-        return encode(m, json_string_value(v), json_string_length(v), 0, ids, "prompt", f);
+        return encode(m, json_string_value(v), json_string_length(v), flags, ids, "prompt", f);
     return fault_set(
         f, 400, "prompt", "invalid_type",
         "'prompt' must be a string, an array of strings, of tokens, or of such arrays");
@@ -52,7 +54,9 @@ static bool read_prompts(const struct api_model *m, struct request *r, struct fa
     if (!r->prompts) return no_memory(f);
     r->nprompts = (int)n;
     for (size_t i = 0; i < n; i++)
-        if (!read_one(m, many ? json_array_get(v, i) : v, &r->prompts[i], f)) return false;
+        if (!read_one(m, many ? json_array_get(v, i) : v, r->bare ? TOKENIZER_BARE : 0,
+                      &r->prompts[i], f))
+            return false;
     return true;
 }
 
@@ -135,8 +139,47 @@ static bool pass(json_t *to, const json_t *from, const char *name) {
     return !value || json_is_null(value) || json_object_set(to, name, value) == 0;
 }
 
-static json_t *variables_of(const struct request *r, struct fault *f) {
+/* Tools that the template says nothing of are told in front, where the format can be told. */
+static bool tell_tools(const struct api_model *m, const struct request *r, json_t *messages,
+                       struct fault *f) {
+    const struct tool_format *format = m->tools;
+    const char *source = chat_source(m->chat);
+    if (!r->tools || (source && strstr(source, "tools"))) return true;
+    if (!format->told)
+        return fault_set(f, 400, "tools", "unsupported_value",
+                         "the chat template of this model says nothing of tools");
+    struct buffer b = {0};
+    buffer_text(&b, "You can call tools. Each line is a tool, as JSON:\n");
+    for (size_t i = 0; i < json_array_size(r->tools); i++) {
+        buffer_json(&b, json_incref(json_array_get(r->tools, i)));
+        buffer_text(&b, "\n");
+    }
+    buffer_format(&b,
+                  "To call one, write %s{\"name\": its name, \"%s\": an object of its arguments}%s",
+                  format->close ? format->opens[0] : "nothing but ", format->arguments,
+                  format->close ? format->close : "");
+    json_t *first = json_array_get(messages, 0), *content = json_object_get(first, "content");
+    const char *role = json_string_value(json_object_get(first, "role"));
+    bool system = role && !strcmp(role, "system");
+    if (system) {
+        buffer_text(&b, "\n\n");
+        buffer_add(&b, json_string_value(content), json_string_length(content));
+    }
+    json_t *text = b.failed ? NULL : json_stringn(b.data, b.n);
+    buffer_free(&b);
+    int failed =
+        system ? json_object_set_new(first, "content", text)
+               : json_array_insert_new(messages, 0,
+                                       json_pack("{s:s, s:o}", "role", "system", "content", text));
+    return !failed || no_memory(f);
+}
+
+static json_t *variables_of(const struct api_model *m, const struct request *r, struct fault *f) {
     json_t *messages = read_messages(r, f);
+    if (messages && !tell_tools(m, r, messages, f)) {
+        json_decref(messages);
+        return NULL;
+    }
     if (!messages) return NULL;
     json_t *kwargs = json_object(),
            *v = json_pack("{s:o, s:o}", "messages", messages, "kwargs", kwargs);
@@ -160,7 +203,7 @@ static bool ends_with(const struct buffer *b, const char *text) {
 
 static bool render(const struct api_model *m, struct request *r, struct fault *f) {
     struct buffer text = {0};
-    json_t *variables = variables_of(r, f);
+    json_t *variables = variables_of(m, r, f);
     bool ok = variables && chat_render(m->chat, variables, &text, f);
     json_decref(variables);
     r->prompts = calloc(1, sizeof *r->prompts);
@@ -170,7 +213,8 @@ static bool render(const struct api_model *m, struct request *r, struct fault *f
     if (ok)
         ok = encode(m, text.data ? text.data : "", text.n, flags, &r->prompts[0], "messages", f);
     r->reasoning = m->reasoning;
-    r->thinking = ok && m->reasoning && ends_with(&text, "<think>");
+    r->thinking = ok && m->reasoning &&
+                  ends_with(&text, (m->thoughts ? m->thoughts : thought_format(0))->open);
     buffer_free(&text);
     return ok;
 }

@@ -28,6 +28,7 @@ bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
     r->n = 1;
     r->most = -1;
     r->parallel = true;
+    r->prompt_top = -1;
     r->sampling = m->usual;
     if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f) ||
         !request_constrain(m, r, f)) {
@@ -45,6 +46,7 @@ void request_free(struct request *r) {
     free(r->prompts);
     grammar_free(r->grammar);
     free(r->bias);
+    json_decref(r->parsed);
     json_decref(r->body);
     free(r);
 }

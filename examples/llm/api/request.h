@@ -5,9 +5,9 @@
 #ifndef LLM_REQUEST_H
 #define LLM_REQUEST_H
 
-#include "examples/llm/api/buffer.h"
 #include "examples/llm/api/fault.h"
 #include "examples/llm/api/model.h"
+#include "examples/llm/base/buffer.h"
 
 enum dialect {
     DIALECT_CHAT,        /* /v1/chat/completions */
@@ -19,7 +19,7 @@ enum dialect {
 enum { MAX_STOP_STRINGS = 16, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
 
 /* What an answer must be. */
-enum answer_form { FORM_TEXT, FORM_JSON, FORM_SCHEMA };
+enum answer_form { FORM_TEXT, FORM_JSON, FORM_SCHEMA, FORM_CHOICE, FORM_REGEX, FORM_GRAMMAR };
 
 struct request {
     enum dialect dialect;
@@ -29,8 +29,10 @@ struct request {
     int64_t n;           /* answers to each prompt */
     int64_t most, least; /* tokens of each answer */
     bool stream, usage, echo, run_on, specials;
+    bool bare; /* nothing is put around the prompt, as a bos token */
     bool logprobs;
-    int64_t top; /* of logprobs */
+    int64_t top;        /* of logprobs */
+    int64_t prompt_top; /* log probabilities of the prompt's tokens, and as many others; -1: none */
     struct sampling sampling;
     struct logit_bias *bias;
     const char *stops[MAX_STOP_STRINGS];
@@ -38,7 +40,10 @@ struct request {
     int32_t stop_ids[MAX_STOP_IDS];
     int nstop_ids;
     enum answer_form form;
-    const json_t *schema;
+    const json_t *schema;     /* or an array of texts, of FORM_CHOICE */
+    const char *expression;   /* of FORM_REGEX and FORM_GRAMMAR */
+    const char *form_name;    /* the parameter that says so */
+    json_t *parsed;           /* a schema that came as text; NULL: none */
     const json_t *tools;      /* an array, or NULL: the answer has no calls of tools */
     const char *forced;       /* the tool that must be called; "": any; NULL: none must */
     struct grammar *grammar;  /* what every answer must be; NULL: any text */

@@ -1,5 +1,6 @@
 #include "examples/llm/api/tokens.h"
 #include <math.h>
+#include <stdio.h>
 
 /* A token may be a part of a character: "bytes" tells of which. */
 static json_t *text_of(const struct tokenizer *t, int32_t id) {
@@ -40,33 +41,110 @@ static json_t *entry(const struct tokenizer *t, int32_t id, float logprob) {
                      "bytes", bytes_of(t, id));
 }
 
+/* A token with its alternatives, among which it is itself. */
+static json_t *noted(const struct tokenizer *t, const struct engine_token *token, int64_t top) {
+    json_t *e = entry(t, token->id, token->logprob), *list = json_array();
+    bool there = !top;
+    for (int i = 0; i < token->ntop; i++) {
+        json_array_append_new(list, entry(t, token->top[i].id, token->top[i].logprob));
+        there = there || token->top[i].id == token->id;
+    }
+    if (!there) json_array_append_new(list, entry(t, token->id, token->logprob));
+    if (e && json_object_set_new(e, "top_logprobs", list) == 0) return e;
+    json_decref(e);
+    return NULL;
+}
+
 bool tokens_note(struct part *p, const struct engine_token *token) {
-    const struct tokenizer *t = p->answer->model->tokenizer;
-    json_t *e = entry(t, token->id, token->logprob), *top = json_array();
-    for (int i = 0; i < token->ntop; i++)
-        json_array_append_new(top, entry(t, token->top[i].id, token->top[i].logprob));
-    bool ok = e && json_object_set_new(e, "top_logprobs", top) == 0 &&
-              json_array_append(p->fresh, e) == 0 && json_array_append(p->tokens, e) == 0;
+    json_t *e = noted(p->answer->model->tokenizer, token, p->answer->request->top);
+    bool ok = e && json_array_append(p->fresh, e) == 0 && json_array_append(p->tokens, e) == 0;
     json_decref(e);
     return ok;
+}
+
+/* ---- of the prompt ---- */
+
+json_t *tokens_prompt(const struct part *p) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->prompt->n; i++)
+        json_array_append_new(list, json_null());
+    return list;
+}
+
+bool tokens_note_prompt(struct part *p, size_t at, const struct engine_token *token) {
+    json_t *e = noted(p->answer->model->tokenizer, token, p->answer->request->prompt_top);
+    if (!e) return false;
+    json_object_set_new(e, "id", json_integer(token->id));
+    json_t *ids = json_array();
+    for (int i = 0; i < token->ntop; i++)
+        json_array_append_new(ids, json_integer(token->top[i].id));
+    json_object_set_new(e, "ids", ids);
+    return json_array_set_new(p->prompt_tokens, at, e) == 0;
+}
+
+/* {"ID": {"logprob": ..., "rank": ..., "decoded_token": ...}} of each token; the first has none. */
+json_t *tokens_prompt_logprobs(const struct part *p) {
+    json_t *out = json_array();
+    for (size_t i = 0; i < json_array_size(p->prompt_tokens); i++) {
+        const json_t *e = json_array_get(p->prompt_tokens, i), *ids = json_object_get(e, "ids");
+        json_t *row = json_is_object(e) ? json_object() : json_null();
+        char id[32];
+        for (size_t k = 0; k <= json_array_size(ids) && json_is_object(row); k++) {
+            bool own = k == json_array_size(ids);
+            const json_t *of = own ? e : json_array_get(json_object_get(e, "top_logprobs"), k);
+            json_int_t number =
+                json_integer_value(own ? json_object_get(e, "id") : json_array_get(ids, k));
+            snprintf(id, sizeof id, "%lld", (long long)number);
+            if (json_object_get(row, id)) continue;
+            json_t *told = json_pack("{s:O, s:O}", "logprob", json_object_get(of, "logprob"),
+                                     "decoded_token", json_object_get(of, "token"));
+            if (!own) json_object_set_new(told, "rank", json_integer((json_int_t)k + 1));
+            json_object_set_new(row, id, told);
+        }
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+static json_t *alternatives_of(const json_t *e) {
+    const json_t *alternatives = json_object_get(e, "top_logprobs");
+    json_t *top = json_object();
+    for (size_t k = 0; k < json_array_size(alternatives); k++) {
+        const json_t *other = json_array_get(alternatives, k);
+        const json_t *name = json_object_get(other, "token");
+        if (!json_object_getn(top, json_string_value(name), json_string_length(name)))
+            json_object_setn(top, json_string_value(name), json_string_length(name),
+                             json_object_get(other, "logprob"));
+    }
+    return top;
+}
+
+/* The prompt's tokens in front of those of the text; nothing is known of the first. */
+static void add_prompt(struct part *p, json_t *words, json_t *numbers, json_t *tops,
+                       json_t *offsets) {
+    for (size_t i = 0; i < json_array_size(p->prompt_tokens); i++) {
+        const json_t *e = json_array_get(p->prompt_tokens, i);
+        json_t *word = json_is_object(e) ? json_incref(json_object_get(e, "token"))
+                                         : text_of(p->answer->model->tokenizer, p->prompt->v[i]);
+        json_array_append_new(offsets, json_integer((json_int_t)p->offset));
+        for (const char *c = json_string_value(word); c && *c; c++)
+            p->offset += ((unsigned char)*c & 0xc0) != 0x80;
+        json_array_append_new(words, word);
+        json_array_append_new(
+            numbers, json_is_object(e) ? json_incref(json_object_get(e, "logprob")) : json_null());
+        json_array_append_new(tops, json_is_object(e) ? alternatives_of(e) : json_null());
+    }
 }
 
 /* Chat's entries as the lists that completions have. */
 static json_t *as_lists(struct part *p, const json_t *tokens) {
     json_t *words = json_array(), *numbers = json_array(), *tops = json_array();
     json_t *offsets = json_array();
+    const struct request *r = p->answer->request;
+    if (r->echo && p->prompt_tokens) add_prompt(p, words, numbers, tops, offsets);
     for (size_t i = 0; i < json_array_size(tokens); i++) {
-        const json_t *e = json_array_get(tokens, i),
-                     *alternatives = json_object_get(e, "top_logprobs");
-        const json_t *word = json_object_get(e, "token");
-        json_t *top = json_object();
-        for (size_t k = 0; k < json_array_size(alternatives); k++) {
-            const json_t *other = json_array_get(alternatives, k);
-            const json_t *name = json_object_get(other, "token");
-            if (!json_object_getn(top, json_string_value(name), json_string_length(name)))
-                json_object_setn(top, json_string_value(name), json_string_length(name),
-                                 json_object_get(other, "logprob"));
-        }
+        const json_t *e = json_array_get(tokens, i), *word = json_object_get(e, "token");
+        json_t *top = alternatives_of(e);
         json_array_append(words, (json_t *)word);
         json_array_append(numbers, json_object_get(e, "logprob"));
         json_array_append_new(tops, top);

@@ -7,6 +7,11 @@
 
 /* Adds a token to P's TOKENS and FRESH. False: out of memory. */
 bool tokens_note(struct part *p, const struct engine_token *token);
+/* What is told of the prompt's tokens, of which nothing is known yet; NULL: out of memory. */
+json_t *tokens_prompt(const struct part *);
+bool tokens_note_prompt(struct part *, size_t at, const struct engine_token *);
+/* vLLM's "prompt_logprobs". A new reference. */
+json_t *tokens_prompt_logprobs(const struct part *);
 /* "logprobs" of TOKENS, as the dialect has it; JSON's null for a NULL. A new reference. */
 json_t *tokens_logprobs(struct part *p, const json_t *tokens);
 /* Those that were not streamed yet, which are then none. */

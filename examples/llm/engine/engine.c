@@ -100,6 +100,13 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
     return answer;
 }
 
+void engine_wake(struct engine *e) {
+    pthread_mutex_lock(&e->launcher->lock);
+    e->launcher->woken = true;
+    pthread_cond_signal(&e->launcher->wake);
+    pthread_mutex_unlock(&e->launcher->lock);
+}
+
 void engine_cancel(struct engine *e, uint64_t id) {
     pthread_mutex_lock(&e->launcher->lock);
     for (int64_t i = 0; i < e->nactive; i++)

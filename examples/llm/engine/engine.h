@@ -88,18 +88,26 @@ struct engine_sink {
      * token is allowed, the text is complete (ENGINE_STOP). The model's own end tokens are STOPS.
      */
     bool (*mask)(void *user, float *logits, int64_t vocab);
+    /* May be NULL. May MASK be asked now? A sequence that must wait for it sits out launches until
+     * then; engine_wake says that it need not any more. */
+    enum engine_turn { TURN_WAIT, TURN_GO, TURN_OVER } (*ready)(void *user);
     /* May be NULL. Called after TOKEN, when the next launch is running: slow work here costs the
      * device no time. Not called if END comes first. */
     void (*later)(void *user);
+    /* May be NULL unless PROMPT_TOP says so: token AT of the prompt, and how likely it was. */
+    void (*prompt)(void *user, size_t at, const struct engine_token *);
 };
 
 struct engine_job {
     const int32_t *prompt; /* at least 1, at most the context, all in the vocabulary; copied */
     size_t n;
-    int64_t most;             /* tokens to generate; 0 is allowed */
-    int64_t least;            /* least tokens before the model may end the text */
-    bool run_on;              /* the model cannot end the text: end tokens are text */
-    int top;                  /* log probabilities of as many tokens; -1: none, not even its own */
+    int64_t most;      /* tokens to generate; 0 is allowed */
+    int64_t least;     /* least tokens before the model may end the text */
+    bool run_on;       /* the model cannot end the text: end tokens are text */
+    int top;           /* log probabilities of as many tokens; -1: none, not even its own */
+    bool tells_prompt; /* and those of the prompt's tokens, PROMPT_TOP of each: it is then read
+                          from its beginning */
+    int prompt_top;
     struct sampling sampling; /* biases are copied */
     struct engine_sink sink;
 };
@@ -118,6 +126,8 @@ enum engine_answer { ENGINE_TAKEN, ENGINE_FULL, ENGINE_REFUSED };
  * may be called before this returns. */
 enum engine_answer engine_submit(struct engine *, const struct engine_job *, int njobs,
                                  uint64_t *out_ids, char *err);
+/* A sequence that waited to be READY, or was over by it, is looked at. */
+void engine_wake(struct engine *);
 /* The sequence's END is called soon, even while it is in a launch, which is ended if no other
  * sequence needs it. Nothing happens if END was called already. */
 void engine_cancel(struct engine *, uint64_t id);

@@ -17,12 +17,19 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     if (most > room) most = room;
     if (most > (int64_t)(s->n - s->fed)) most = (int64_t)(s->n - s->fed);
     most = paged_reach(e, s, (int64_t)s->fed + most) - (int64_t)s->fed;
-    /* The last one waits where its logits have no place. */
-    if (most == (int64_t)(s->n - s->fed) && !lm_rows_left(e->lm)) most--;
-    for (; fed < most; fed++, s->fed++)
+    /* The last one waits where its logits have no place, or what may follow is not known yet. */
+    bool waits = s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_WAIT;
+    if (most == (int64_t)(s->n - s->fed) && (waits || !lm_rows_left(e->lm))) most--;
+    bool tells = s->job.tells_prompt && s->fed < s->job.n;
+    if (tells && most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
+    for (; fed < most; fed++, s->fed++) {
         last = lm_add(e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
+        if (!tells) continue;
+        int64_t row = lm_ask(e->lm, last);
+        if (!s->ntold++) s->told_row = row;
+    }
     /* Otherwise its last token is still to come. */
-    if (fed && s->fed == s->n) s->row = lm_ask(e->lm, last);
+    if (fed && s->fed == s->n) s->row = tells ? s->told_row + s->ntold - 1 : lm_ask(e->lm, last);
     if (fed) s->launched = true;
     if (fed && e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
     return fed;
@@ -38,7 +45,8 @@ static void feed_guesses(struct engine *e, struct sequence *s) {
     if (most > left) most = left; /* more would not be used */
     if (most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
     if (most > e->sizes.context - at) most = e->sizes.context - at;
-    if (s->row < 0 || most < 1) return;
+    /* What may follow a guess would have to be asked before it came. */
+    if (s->row < 0 || most < 1 || s->job.sink.ready) return;
     int64_t n = guess_next(s->ids, (int64_t)s->n, most, &guess);
     n = paged_reach(e, s, at + n) - at;
     for (int64_t i = 0; i < n; i++) {
@@ -135,8 +143,14 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
 int64_t launch_fill(struct engine *e) {
     int64_t texts = 0, prompts = 0;
     e->turn++;
+    for (int64_t i = e->nactive; i-- > 0;) {
+        struct sequence *s = e->active[i];
+        if (s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_OVER)
+            engine_finish(e, s, ENGINE_STOP, NULL);
+    }
     paged_reserve(e);
     for (int64_t i = 0; i < e->nactive; i++) {
+        e->active[i]->ntold = 0;
         e->active[i]->row = -1;
         e->active[i]->launched = false;
         e->active[i]->nguesses = 0;
@@ -270,6 +284,28 @@ static void count(struct engine *e, int64_t total, double seconds) {
     t->text_seconds += seconds * (double)(t->last_texts + e->guessed) / (double)total;
 }
 
+/* How likely the tokens of its prompt were that follow those of the launch. False: it is no more.
+ */
+static bool tell_prompt(struct engine *e, struct sequence *s) {
+    char err[LLM_ERR];
+    struct likelihood top[MAX_TOP_LOGPROBS];
+    for (int64_t i = 0; i < s->ntold; i++) {
+        size_t at = s->had + (size_t)i + 1;
+        if (at >= s->job.n) break;
+        if (!lm_read_row(e->lm, s->told_row + i, e->kept, err)) {
+            engine_finish(e, s, ENGINE_FAILED, err);
+            return false;
+        }
+        struct engine_token token = {.id = s->ids[at], .top = top};
+        token.ntop =
+            sampler_logprobs(e->sampler, e->kept, token.id, s->job.prompt_top, &token.logprob, top);
+        s->job.sink.prompt(s->job.sink.user, at, &token);
+    }
+    if (s->row < 0 || s->job.most > 0) return true;
+    engine_finish(e, s, ENGINE_LENGTH, NULL);
+    return false;
+}
+
 void launch_take(struct engine *e, int64_t total, double seconds) {
     if (e->is_done || (!e->stats.last_prompts && !e->stats.last_texts)) return;
     e->is_done = true;
@@ -279,6 +315,7 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
     /* From the end, since one that ends leaves the list. */
     for (int64_t i = e->nactive; i-- > 0;) {
         e->active[i]->launched = false;
+        if (e->active[i]->job.tells_prompt && !tell_prompt(e, e->active[i])) continue;
         if (e->active[i]->row < 0) continue;
         if (e->steps > 1)
             extend_by_steps(e, e->active[i]);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- the device ---- */
 
@@ -154,6 +155,19 @@ static void count_steps(struct launcher *l, double before, double seconds, doubl
     s->device += spent->device;
 }
 
+/* All that run wait to be told which tokens they may have. */
+static void wait_for_masks(struct launcher *l) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&l->lock);
+    if (!l->woken && !l->stop) pthread_cond_timedwait(&l->wake, &l->lock, &until);
+    l->woken = false;
+    pthread_mutex_unlock(&l->lock);
+}
+
 static void step(struct launcher *l) {
     char err[LLM_ERR] = "";
     int64_t total = 0;
@@ -161,6 +175,10 @@ static void step(struct launcher *l) {
     double from = lm_now();
     for (int i = 0; i < l->n; i++)
         total += launch_fill(&l->engines[i]);
+    if (!total) {
+        wait_for_masks(l);
+        return;
+    }
     double began = lm_now();
     for (int i = 0; i < l->n; i++)
         if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;

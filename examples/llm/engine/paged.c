@@ -38,14 +38,15 @@ void paged_begin(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page, most = (int64_t)s->n - 1;
     s->npages = s->nkept = 0;
     s->fed = 0;
-    while (!e->o->forget && (s->npages + 1) * size <= most) {
+    bool forget = e->o->forget || s->job.tells_prompt;
+    while (!forget && (s->npages + 1) * size <= most) {
         int32_t page = pages_find(e->pages, last_page(s), s->ids + s->npages * size);
         if (page < 0) break;
         s->pages[s->npages++] = page;
     }
     s->nkept = s->npages;
     s->fed = (size_t)(s->npages * size);
-    if (!e->o->forget) copy_like(e, s, most - (int64_t)s->fed);
+    if (!forget) copy_like(e, s, most - (int64_t)s->fed);
 }
 
 void paged_end(struct engine *e, struct sequence *s) {

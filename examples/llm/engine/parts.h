@@ -24,6 +24,8 @@ struct sequence {
     bool launched;         /* part of the launch */
     bool told;             /* its sink was given tokens, and LATER is due */
     size_t had;            /* FED before the launch */
+    int64_t told_row,
+        ntold; /* rows of the launch that tell of the tokens behind HAD, of its prompt */
     /* What is fed behind its last token, to see whether it comes. Their rows follow each other. */
     int32_t guesses[MAX_GUESSES];
     int64_t nguesses, guess_row, guess_picks[MAX_GUESSES];
@@ -86,6 +88,7 @@ struct launcher {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     uint64_t nids;
+    bool woken; /* by engine_wake, since it was looked last */
     atomic_bool stop;
 };
 

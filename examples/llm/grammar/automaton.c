@@ -218,6 +218,36 @@ bool grammar_goes_on(struct grammar *g, int32_t state) {
 
 /* ---- from forms ---- */
 
+static int32_t choice_rule(struct rules *r, const json_t *choices, char *err) {
+    size_t n = json_array_size(choices);
+    const char **texts = calloc(n + 1, sizeof *texts);
+    size_t *bytes = calloc(n + 1, sizeof *bytes);
+    bool ok = (texts && bytes) || llm_fail(err, "out of memory");
+    for (size_t i = 0; ok && i < n; i++) {
+        texts[i] = json_string_value(json_array_get(choices, i));
+        bytes[i] = json_string_length(json_array_get(choices, i));
+        ok = (texts[i] && bytes[i]) || llm_fail(err, "a choice must be a text, and not empty");
+    }
+    int32_t rule = ok ? words_rule(r, texts, bytes, n) : -1;
+    free(texts);
+    free(bytes);
+    return rule;
+}
+
+static int32_t form_rule(struct rules *r, const struct grammar_form *f, char *err) {
+    switch (f->kind) {
+    case GRAMMAR_SCHEMA:
+        return schema_rule(r, f->schema, err);
+    case GRAMMAR_CHOICE:
+        return choice_rule(r, f->schema, err);
+    case GRAMMAR_REGEX:
+        return regex_rule(r, f->text, err);
+    case GRAMMAR_GBNF:
+        return gbnf_rule(r, f->text, err);
+    }
+    return -1;
+}
+
 static bool make(struct grammar *g, const struct grammar_form *forms, size_t n, bool blanks,
                  char *err) {
     struct rules *r = &g->rules;
@@ -225,7 +255,7 @@ static bool make(struct grammar *g, const struct grammar_form *forms, size_t n, 
     int32_t blank = blanks ? json_rule_blank(r) : -1;
     g->root = rules_new(r);
     for (size_t i = 0; i < n; i++) {
-        int32_t value = schema_rule(r, forms[i].schema, err);
+        int32_t value = form_rule(r, &forms[i], err);
         if (value < 0) return false;
         rules_open(r, g->root);
         if (blank >= 0) rules_refer(r, blank);
@@ -234,8 +264,9 @@ static bool make(struct grammar *g, const struct grammar_form *forms, size_t n, 
         rules_text(r, forms[i].after, strlen(forms[i].after));
         rules_close(r);
     }
-    if (r->failed) return llm_fail(err, "the schema is too large");
-    return !rules_loop(r) || llm_fail(err, "the schema refers to itself without end");
+    if (r->failed) return llm_fail(err, "it is too large");
+    if (!rules_prune(r, g->root)) return llm_fail(err, "nothing fits");
+    return !rules_loop(r) || llm_fail(err, "it refers to itself without end");
 }
 
 bool grammar_make(const struct grammar_form *forms, size_t n, bool blanks, struct grammar **out,

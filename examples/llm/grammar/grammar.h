@@ -1,6 +1,7 @@
 /* grammar.h - what an answer may be, byte by byte, and so which tokens may come next.
  *
- * A grammar is rules over classes of bytes, made from a JSON schema. It runs as an automaton whose
+ * A grammar is rules over classes of bytes, made from a JSON schema, a list of texts, a regular
+ * expression or a grammar that somebody wrote. It runs as an automaton whose
  * states are made when a text first comes to them. One thread at a time may use a grammar.
  *
  * Failing calls leave why in ERR, an array of LLM_ERR characters. */
@@ -13,11 +14,19 @@
 
 struct grammar;
 
-/* A JSON value, and the text before and after it. SCHEMA NULL: any object. */
+enum grammar_kind {
+    GRAMMAR_SCHEMA, /* a JSON value that fits SCHEMA; NULL: any object */
+    GRAMMAR_CHOICE, /* one of the strings of the array SCHEMA */
+    GRAMMAR_REGEX,  /* what the regular expression TEXT matches as a whole */
+    GRAMMAR_GBNF,   /* what the grammar TEXT says, as llama.cpp writes them */
+};
+/* What an answer is, and the text before and after it. */
 struct grammar_form {
     const char *before;
     const json_t *schema;
     const char *after;
+    enum grammar_kind kind;
+    const char *text;
 };
 /* One of FORMS, N of them. What a schema says and is not done here is refused by its name. BLANKS:
  * white space may come first. */
@@ -42,8 +51,13 @@ struct vocabulary;
 struct vocabulary *vocabulary_make(const struct tokenizer *, int64_t n); /* NULL: no memory */
 void vocabulary_free(struct vocabulary *);
 
-/* Sets LOGITS[id] to -INFINITY for all tokens whose bytes may not follow; special tokens never may.
- * STOPS, which end a text, may come where it may end. */
+size_t vocabulary_words(const struct vocabulary *); /* of a bit for each token */
+/* Sets the bits of all tokens whose bytes may follow; special tokens never may. */
+void grammar_allowed(struct grammar *, int32_t state, const struct vocabulary *, uint64_t *bits);
+/* Sets LOGITS[id] to -INFINITY for all others but STOPS. */
+void vocabulary_mask(const struct vocabulary *, const uint64_t *bits, const int32_t *stops,
+                     int nstops, float *logits);
+/* Both at once: STOPS, which end a text, may come where it may end. */
 void grammar_mask(struct grammar *, int32_t state, const struct vocabulary *, const int32_t *stops,
                   int nstops, float *logits);
 

@@ -15,7 +15,8 @@ int32_t json_rule_sequence(struct rules *r, int n, ...) {
     return rule;
 }
 
-int32_t json_rule_either(struct rules *r, int n, ...) {
+/* One of N rules. */
+static int32_t json_rule_either(struct rules *r, int n, ...) {
     int32_t rule = rules_new(r);
     va_list ap;
     va_start(ap, n);

@@ -4,9 +4,8 @@
 
 #include "examples/llm/grammar/rules.h"
 
-/* N rules, of type int32_t, one after another; or one of them. */
+/* N rules, of type int32_t, one after another. */
 int32_t json_rule_sequence(struct rules *, int n, ...);
-int32_t json_rule_either(struct rules *, int n, ...);
 int32_t json_rule_text(struct rules *, const char *text, size_t bytes);
 
 int32_t json_rule_blank(struct rules *);  /* white space, or nothing */

@@ -129,6 +129,43 @@ int32_t rules_repeat(struct rules *r, int32_t rule, int64_t least, int64_t most,
     return self;
 }
 
+/* ---- rules that nothing fits ---- */
+
+static bool is_fit(const struct rules *r, const struct alternative *a, const bool *fits) {
+    const struct element *e = &r->elements[a->first];
+    while (e->kind == BYTES || (e->kind == RULE && fits[e->at]))
+        e++;
+    return e->kind == END;
+}
+
+static void find_fits(const struct rules *r, bool *fits) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t i = 0; i < r->nalternatives; i++) {
+            const struct alternative *a = &r->alternatives[i];
+            if (fits[a->rule] || !is_fit(r, a, fits)) continue;
+            fits[a->rule] = changed = true;
+        }
+    }
+}
+
+bool rules_prune(struct rules *r, int32_t root) {
+    bool *fits = calloc((size_t)r->nrules + 1, sizeof *fits);
+    if (!fits) return false;
+    find_fits(r, fits);
+    for (int32_t i = 0; i < r->nrules; i++) {
+        int32_t *at = &r->rules[i];
+        while (*at >= 0)
+            if (is_fit(r, &r->alternatives[*at], fits))
+                at = &r->alternatives[*at].next;
+            else
+                *at = r->alternatives[*at].next;
+    }
+    bool any = fits[root];
+    free(fits);
+    return any;
+}
+
 /* ---- rules that begin with themselves ---- */
 
 struct search {

@@ -53,6 +53,22 @@ int32_t rules_repeat(struct rules *, int32_t rule, int64_t least, int64_t most, 
 /* Does a rule begin with itself? The automaton would never come to a byte. */
 bool rules_loop(const struct rules *);
 
+/* Drops alternatives that no text can ever fit. False: ROOT has none, or no memory. */
+bool rules_prune(struct rules *, int32_t root);
+
+/* words.c: rules for regular languages. */
+struct machine;
+/* One of N texts; those that begin alike share their beginning, so that however many there are the
+ * automaton is in few places. */
+int32_t words_rule(struct rules *, const char *const *texts, const size_t *bytes, size_t n);
+/* What a machine takes; INSIDE: as the letters of a JSON string, and the quote behind them. */
+int32_t machine_rule(struct rules *, const struct machine *, bool inside);
+
+/* A rule for the texts that a regular expression matches as a whole. -1 with ERR. */
+int32_t regex_rule(struct rules *, const char *pattern, char *err);
+/* gbnf.c: the rule "root" of a grammar. -1 with ERR. */
+int32_t gbnf_rule(struct rules *, const char *text, char *err);
+
 /* schema.c: a rule for the values that a schema allows, or for any object where it is NULL. -1 with
  * ERR. */
 int32_t schema_rule(struct rules *, const json_t *schema, char *err);

@@ -1,299 +1,48 @@
-/* A JSON schema as rules. What it says and is not done here is refused by name: an answer that
- * breaks a part of its schema is worse than a request that fails. */
-#include "examples/llm/grammar/json.h"
+/* A JSON schema as rules: its alternatives one after the other, and the rule of each set of schemas
+ * once. What it says and is not done is refused by name: an answer that breaks a part of its schema
+ * is worse than a request that fails. */
+#include "examples/llm/grammar/schema.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 64, MOST_COUNT = 4096, MOST_REFERENCES = 512 };
-
-struct maker {
-    struct rules *r;
-    const json_t *root;
-    char *err;
-    int depth;
-    int32_t blank, comma, colon, letter, string, integer, number, value, object;
-    struct {
-        const json_t *schema;
-        int32_t rule;
-    } met[MOST_REFERENCES]; /* where "$ref" led to */
-    int nmet;
-};
-
-static int32_t schema(struct maker *, const json_t *);
-
-static int32_t refuse(struct maker *m, const char *what, const char *name) {
+int32_t schema_refuse(struct maker *m, const char *what, const char *name) {
     llm_fail(m->err, "%s '%.80s'", what, name);
     return -1;
 }
 
-static int32_t text(struct maker *m, const char *t) {
-    return json_rule_text(m->r, t, strlen(t));
+int32_t schema_text(struct maker *m, const char *text) {
+    return json_rule_text(m->r, text, strlen(text));
 }
 
-/* ---- values of any kind ---- */
-
-/* OPEN [item , item] CLOSE */
-static int32_t brackets(struct maker *m, const char *open, int32_t items, const char *close) {
-    return json_rule_sequence(m->r, 5, text(m, open), m->blank, items, m->blank, text(m, close));
-}
-
-static int32_t list(struct maker *m, int32_t item, int64_t least, int64_t most) {
-    return brackets(m, "[", rules_repeat(m->r, item, least, most, m->comma), "]");
-}
-
-static int32_t pair(struct maker *m, int32_t key, int32_t value) {
-    return json_rule_sequence(m->r, 3, key, m->colon, value);
-}
-
-static int32_t map(struct maker *m, int32_t value, int64_t least, int64_t most) {
-    int32_t items = rules_repeat(m->r, pair(m, m->string, value), least, most, m->comma);
-    return brackets(m, "{", items, "}");
-}
-
-static void add(struct maker *m, int32_t rule, int32_t to) {
+void schema_alternative(struct maker *m, int32_t rule, int32_t to) {
     rules_open(m->r, rule);
     rules_refer(m->r, to);
     rules_close(m->r);
 }
 
-static void begin(struct maker *m) {
-    struct rules *r = m->r;
-    m->blank = json_rule_blank(r);
-    m->comma = json_rule_sequence(r, 2, text(m, ","), m->blank);
-    m->colon = json_rule_sequence(r, 2, text(m, ":"), m->blank);
-    m->letter = json_rule_letter(r);
-    m->string = json_rule_string(r, m->letter, 0, -1);
-    m->integer = json_rule_integer(r);
-    m->number = json_rule_number(r, m->integer);
-    m->value = rules_new(r);
-    m->object = map(m, m->value, 0, -1);
-    add(m, m->value, m->object);
-    add(m, m->value, list(m, m->value, 0, -1));
-    add(m, m->value, m->string);
-    add(m, m->value, m->number);
-    add(m, m->value, text(m, "true"));
-    add(m, m->value, text(m, "false"));
-    add(m, m->value, text(m, "null"));
-}
-
-/* ---- keywords ---- */
-
-/* A count: -1 where the schema does not say. False: it is none. */
-static bool count(struct maker *m, const json_t *s, const char *name, int64_t *out) {
-    const json_t *v = json_object_get(s, name);
-    *out = -1;
-    if (!v) return true;
-    *out = json_integer_value(v);
-    if (json_is_integer(v) && *out >= 0 && *out <= MOST_COUNT) return true;
-    return llm_fail(m->err, "'%s' must be an integer from 0 to %d", name, MOST_COUNT);
-}
-
-static bool bounds(struct maker *m, const json_t *s, const char *lo, const char *hi,
-                   int64_t *out_least, int64_t *out_most) {
-    if (!count(m, s, lo, out_least) || !count(m, s, hi, out_most)) return false;
-    if (*out_least < 0) *out_least = 0;
-    if (*out_most < 0 || *out_least <= *out_most) return true;
-    return llm_fail(m->err, "'%s' is more than '%s'", lo, hi);
-}
-
-static int32_t constant(struct maker *m, const json_t *value) {
-    char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (!dumped) return refuse(m, "cannot write", "const");
-    int32_t rule = json_rule_text(m->r, dumped, strlen(dumped));
-    free(dumped);
-    return rule;
-}
-
-static int32_t one_of(struct maker *m, const json_t *values) {
-    int32_t rule = rules_new(m->r);
-    if (!json_array_size(values)) return refuse(m, "is empty or no array:", "enum");
-    for (size_t i = 0; i < json_array_size(values); i++) {
-        int32_t one = constant(m, json_array_get(values, i));
-        if (one < 0) return -1;
-        add(m, rule, one);
-    }
-    return rule;
-}
-
-static int32_t any_of(struct maker *m, const json_t *schemas, const char *name) {
-    int32_t rule = rules_new(m->r);
-    if (!json_array_size(schemas)) return refuse(m, "is empty or no array:", name);
-    for (size_t i = 0; i < json_array_size(schemas); i++) {
-        int32_t one = schema(m, json_array_get(schemas, i));
-        if (one < 0) return -1;
-        add(m, rule, one);
-    }
-    return rule;
-}
-
-static int32_t array(struct maker *m, const json_t *s) {
-    const json_t *first = json_object_get(s, "prefixItems"), *items = json_object_get(s, "items");
-    int64_t least, most;
-    if (!bounds(m, s, "minItems", "maxItems", &least, &most)) return -1;
-    if (!first) {
-        int32_t item = items ? schema(m, items) : m->value;
-        return item < 0 ? -1 : list(m, item, least, most);
-    }
-    /* A tuple: exactly those, unless "items" says what follows. */
-    if ((items && !json_is_false(items)) || least > 0 || most >= 0)
-        return refuse(m, "with 'items' or counts is not supported:", "prefixItems");
-    int32_t all = -1;
-    for (size_t i = 0; i < json_array_size(first); i++) {
-        int32_t item = schema(m, json_array_get(first, i));
-        if (item < 0) return -1;
-        all = all < 0 ? item : json_rule_sequence(m->r, 3, all, m->comma, item);
-    }
-    return brackets(m, "[", all < 0 ? text(m, "") : all, "]");
-}
-
-/* ---- objects ---- */
-
-static bool is_required(const json_t *s, const char *name) {
-    const json_t *names = json_object_get(s, "required");
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *one = json_string_value(json_array_get(names, i));
-        if (one && !strcmp(one, name)) return true;
-    }
-    return false;
-}
-
-static bool check_required(struct maker *m, const json_t *s) {
-    const json_t *names = json_object_get(s, "required");
-    const json_t *properties = json_object_get(s, "properties");
-    if (names && !json_is_array(names)) return llm_fail(m->err, "'required' must be an array");
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *one = json_string_value(json_array_get(names, i));
-        if (!one || !json_object_get(properties, one))
-            return llm_fail(m->err, "'required' names '%.80s', which is no property",
-                            one ? one : "?");
-    }
+bool schemas_add(struct maker *m, struct schemas *set, const json_t *schema) {
+    if (json_is_true(schema)) return true;
+    for (int i = 0; i < set->n; i++)
+        if (set->at[i] == schema) return true;
+    if (set->n == MOST_SCHEMAS)
+        return llm_fail(m->err, "more than %d schemas for one value are not supported",
+                        MOST_SCHEMAS);
+    set->at[set->n++] = schema;
     return true;
 }
 
-/* What follows the first properties, from the last to the first: REST[0] where none of those before
- * was written, REST[1] where one was, and a comma must part them. */
-static bool property(struct maker *m, const json_t *s, const char *name, const json_t *value,
-                     int32_t rest[2]) {
-    json_t *key = json_string(name);
-    int32_t quoted = constant(m, key), of = schema(m, value);
-    json_decref(key);
-    if (of < 0 || quoted < 0) return false;
-    int32_t written = json_rule_sequence(m->r, 2, pair(m, quoted, of), rest[1]);
-    int32_t after = json_rule_sequence(m->r, 2, m->comma, written);
-    if (!is_required(s, name)) {
-        written = json_rule_either(m->r, 2, written, rest[0]);
-        after = json_rule_either(m->r, 2, after, rest[1]);
-    }
-    rest[0] = written;
-    rest[1] = after;
-    return true;
+const json_t *schema_keep(struct maker *m, json_t *made) {
+    if (made && json_array_append_new(m->made, made) == 0) return made;
+    llm_fail(m->err, "out of memory");
+    return NULL;
 }
 
-static int32_t properties(struct maker *m, const json_t *s, const json_t *list, int32_t more) {
-    int32_t nothing = text(m, ""), rest[2] = {nothing, nothing};
-    size_t n = json_object_size(list);
-    const char **names = calloc(n + 1, sizeof *names);
-    const char *name;
-    json_t *value;
-    if (!names) return refuse(m, "out of memory for", "properties");
-    if (more >= 0) {
-        int32_t one = pair(m, m->string, more);
-        rest[0] = rules_repeat(m->r, one, 0, -1, m->comma);
-        rest[1] = rules_repeat(m->r, json_rule_sequence(m->r, 2, m->comma, one), 0, -1, -1);
-    }
-    size_t at = 0;
-    json_object_foreach((json_t *)list, name, value) names[at++] = name;
-    bool ok = true;
-    while (ok && at-- > 0)
-        ok = property(m, s, names[at], json_object_get(list, names[at]), rest);
-    free(names);
-    return ok ? brackets(m, "{", rest[0], "}") : -1;
-}
-
-static int32_t object(struct maker *m, const json_t *s) {
-    const json_t *list = json_object_get(s, "properties");
-    const json_t *more = json_object_get(s, "additionalProperties");
-    int64_t least, most;
-    int32_t other = -1;
-    if (list && !json_is_object(list)) return refuse(m, "must be an object:", "properties");
-    if (!check_required(m, s)) return -1;
-    if (!bounds(m, s, "minProperties", "maxProperties", &least, &most)) return -1;
-    bool counted = least > 0 || most >= 0;
-    if (more && !json_is_false(more) && (other = schema(m, more)) < 0) return -1;
-    if (!json_object_size(list) && !json_is_false(more))
-        return map(m, other >= 0 ? other : m->value, least, most);
-    if (counted) return refuse(m, "with 'properties' is not supported:", "minProperties");
-    return properties(m, s, list, other);
-}
-
-/* ---- formats of strings ---- */
-
-/* D stands for a digit, H for a hexadecimal one; other bytes for themselves. */
-static int32_t picture(struct maker *m, const char *p) {
-    int32_t rule = rules_new(m->r);
-    struct class digit = {{0}}, hex = {{0}};
-    class_add(&digit, '0', '9');
-    hex = digit;
-    class_add(&hex, 'a', 'f');
-    rules_open(m->r, rule);
-    for (; *p; p++)
-        if (*p == 'D')
-            rules_class(m->r, &digit);
-        else if (*p == 'H')
-            rules_class(m->r, &hex);
-        else
-            rules_byte(m->r, (unsigned char)*p);
-    rules_close(m->r);
-    return rule;
-}
-
-static int32_t string(struct maker *m, const json_t *s) {
-    static const char *const formats[][2] = {
-        {"date-time", "\"DDDD-DD-DDTDD:DD:DDZ\""},
-        {"date", "\"DDDD-DD-DD\""},
-        {"time", "\"DD:DD:DDZ\""},
-        {"uuid", "\"HHHHHHHH-HHHH-HHHH-HHHH-HHHHHHHHHHHH\""},
-    };
-    const char *format = json_string_value(json_object_get(s, "format"));
-    int64_t least, most;
-    if (!bounds(m, s, "minLength", "maxLength", &least, &most)) return -1;
-    for (size_t i = 0; format && i < sizeof formats / sizeof *formats; i++)
-        if (!strcmp(formats[i][0], format)) return picture(m, formats[i][1]);
-    if (format) return refuse(m, "a format that is not supported:", format);
-    return least || most >= 0 ? json_rule_string(m->r, m->letter, least, most) : m->string;
-}
-
-/* ---- schemas ---- */
-
-static int32_t of_type(struct maker *m, const json_t *s, const char *type) {
-    if (!strcmp(type, "object")) return object(m, s);
-    if (!strcmp(type, "array")) return array(m, s);
-    if (!strcmp(type, "string")) return string(m, s);
-    if (!strcmp(type, "integer")) return m->integer;
-    if (!strcmp(type, "number")) return m->number;
-    if (!strcmp(type, "null")) return text(m, "null");
-    if (!strcmp(type, "boolean"))
-        return json_rule_either(m->r, 2, text(m, "true"), text(m, "false"));
-    return refuse(m, "a type that is not known:", type);
-}
-
-static int32_t of_types(struct maker *m, const json_t *s, const json_t *type) {
-    int32_t rule = rules_new(m->r);
-    if (json_is_string(type)) return of_type(m, s, json_string_value(type));
-    if (!json_array_size(type)) return refuse(m, "must be a name or names:", "type");
-    for (size_t i = 0; i < json_array_size(type); i++) {
-        const char *name = json_string_value(json_array_get(type, i));
-        int32_t one = of_type(m, s, name ? name : "?");
-        if (one < 0) return -1;
-        add(m, rule, one);
-    }
-    return rule;
-}
+/* ---- references ---- */
 
 /* "#/a/b" from the root: '~1' is '/' and '~0' is '~' in names. */
 static const json_t *look_up(const json_t *at, const char *path) {
     char name[256];
-    if (*path++ != '#') return NULL;
+    if (*path++ != '#' || strchr(path, '%')) return NULL;
     while (at && *path) {
         size_t n = 0;
         if (*path++ != '/') return NULL;
@@ -302,6 +51,7 @@ static const json_t *look_up(const json_t *at, const char *path) {
                 name[n++] = *++path == '1' ? '/' : '~';
             else
                 name[n++] = *path;
+        if (*path && *path != '/') return NULL;
         name[n] = 0;
         at = json_is_array(at) ? json_array_get(at, strtoul(name, NULL, 10))
                                : json_object_get(at, name);
@@ -309,81 +59,292 @@ static const json_t *look_up(const json_t *at, const char *path) {
     return at;
 }
 
-/* The rule of what is referred to is known before it is made, so that it may refer to itself. */
-static int32_t reference(struct maker *m, const char *path) {
-    const json_t *to = look_up(m->root, path);
-    if (!to) return refuse(m, "leads nowhere: \"$ref\"", path);
-    for (int i = 0; i < m->nmet; i++)
-        if (m->met[i].schema == to) return m->met[i].rule;
-    if (m->nmet == MOST_REFERENCES) return refuse(m, "too many of", "$ref");
-    int32_t rule = rules_new(m->r);
-    m->met[m->nmet].schema = to;
-    m->met[m->nmet++].rule = rule;
-    int32_t made = schema(m, to);
-    if (made < 0) return -1;
-    add(m, rule, made);
-    return rule;
+const json_t *schema_target(const struct maker *m, const json_t *s) {
+    const json_t *path = json_object_get(s, "$ref");
+    return path ? look_up(m->root, json_string_value(path) ? json_string_value(path) : "") : s;
 }
 
-/* Which keywords go with the one that decides; all others must not be ignored. */
-static bool check_words(struct maker *m, const json_t *s) {
-    static const char *const words =
-        " type properties required additionalProperties minProperties maxProperties items "
-        "prefixItems minItems maxItems minLength maxLength format enum const anyOf oneOf allOf "
-        "$ref "
-        "$defs definitions title description default examples example $schema $id $comment "
-        "deprecated readOnly writeOnly strict ";
+/* ---- alternatives ---- */
+
+/* Schemas of one value that were met, each with the one that led to it. */
+struct branch {
+    struct {
+        const json_t *schema;
+        int from; /* -1: it was there in the beginning */
+    } met[2 * MOST_SCHEMAS];
+    int nmet, ndone;
+    int forks[MOST_SCHEMAS]; /* of MET: those with alternatives that were not taken yet, as */
+    enum fork { ANY_OF, ONE_OF, IF, NOT } kinds[MOST_SCHEMAS];
+    int nforks;
+    struct schemas nots;
+};
+
+static bool meet(struct maker *m, struct branch *b, const json_t *schema, int from) {
+    for (int i = from; i >= 0; i = b->met[i].from)
+        if (b->met[i].schema == schema)
+            return llm_fail(m->err, "the schema refers to itself without end");
+    if (b->nmet == 2 * MOST_SCHEMAS)
+        return llm_fail(m->err, "more than %d schemas for one value are not supported",
+                        2 * MOST_SCHEMAS);
+    b->met[b->nmet].schema = schema;
+    b->met[b->nmet++].from = from;
+    return true;
+}
+
+static bool fork_at(struct maker *m, struct branch *b, int at, enum fork kind) {
+    if (b->nforks == MOST_SCHEMAS) return llm_fail(m->err, "too many alternatives in a schema");
+    b->forks[b->nforks] = at;
+    b->kinds[b->nforks++] = kind;
+    return true;
+}
+
+static bool meet_all(struct maker *m, struct branch *b, const json_t *list, int from) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!meet(m, b, json_array_get(list, i), from)) return false;
+    return true;
+}
+
+/* Where a property is, others must be, or more must hold: it is not there, or that. */
+static bool meet_dependent(struct maker *m, struct branch *b, const json_t *s, const char *word,
+                           int from) {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)s, name, value) {
-        char padded[96];
-        int n = snprintf(padded, sizeof padded, " %s ", name);
-        if (n >= (int)sizeof padded || strchr(name, ' ') || !strstr(words, padded))
-            return llm_fail(m->err, "the keyword '%.80s' is not supported", name);
+    json_object_foreach(json_object_get(s, word), name, value) {
+        bool names = json_is_array(value);
+        json_t *then = names ? json_pack("{s:O}", "required", value) : json_incref(value);
+        const json_t *made = schema_keep(m, json_pack("{s:[{s:{s:b}}, {s:[o]}]}", "anyOf",
+                                                      "properties", name, 0, "allOf", then));
+        if (!names && !json_is_object(value) && !json_is_boolean(value))
+            return llm_fail(m->err, "'%s' must have names or schemas", word);
+        if (!made || !meet(m, b, made, from)) return false;
     }
     return true;
 }
 
-static int32_t with_words(struct maker *m, const json_t *s) {
-    const json_t *all = json_object_get(s, "allOf"), *v;
-    if (!check_words(m, s)) return -1;
-    if ((v = json_object_get(s, "$ref")))
-        return json_is_string(v) ? reference(m, json_string_value(v))
-                                 : refuse(m, "must be a string:", "$ref");
-    if ((v = json_object_get(s, "const"))) return constant(m, v);
-    if ((v = json_object_get(s, "enum"))) return one_of(m, v);
-    if ((v = json_object_get(s, "anyOf"))) return any_of(m, v, "anyOf");
-    if ((v = json_object_get(s, "oneOf"))) return any_of(m, v, "oneOf");
-    if (all && json_array_size(all) != 1)
-        return refuse(m, "of more than one is not supported:", "allOf");
-    if (all) return schema(m, json_array_get(all, 0));
-    if ((v = json_object_get(s, "type"))) return of_types(m, s, v);
-    if (json_object_get(s, "properties")) return object(m, s);
-    if (json_object_get(s, "items")) return array(m, s);
-    return m->value;
+/* One that was met: what it stands for is met too. */
+static bool open(struct maker *m, struct branch *b, int at) {
+    const json_t *s = b->met[at].schema;
+    if (!json_is_object(s)) return true;
+    if (json_object_get(s, "$ref")) {
+        const json_t *to = schema_target(m, s);
+        const char *path = json_string_value(json_object_get(s, "$ref"));
+        if (!to) return schema_refuse(m, "leads nowhere: \"$ref\"", path ? path : "?") >= 0;
+        if (!schema_check(m, to) || !meet(m, b, to, at)) return false;
+    }
+    if (!meet_all(m, b, json_object_get(s, "allOf"), at)) return false;
+    if (!meet_dependent(m, b, s, "dependentRequired", at)) return false;
+    if (!meet_dependent(m, b, s, "dependentSchemas", at)) return false;
+    if (json_object_get(s, "anyOf") && !fork_at(m, b, at, ANY_OF)) return false;
+    if (json_object_get(s, "oneOf") && !fork_at(m, b, at, ONE_OF)) return false;
+    if (json_object_get(s, "not") && !fork_at(m, b, at, NOT)) return false;
+    return !json_object_get(s, "if") || fork_at(m, b, at, IF);
 }
 
-static int32_t schema(struct maker *m, const json_t *s) {
-    if (json_is_true(s)) return m->value;
-    if (!json_is_object(s)) return refuse(m, "a schema must be an object, not", "false or a value");
-    if (m->depth >= MOST_DEPTH) return refuse(m, "too deep:", "schema");
+static bool take_branches(struct maker *m, struct branch *b, int32_t rule);
+
+/* What does not fit S: a schema of it, or S itself as what must not fit, to be tried on values. */
+static bool meet_not(struct maker *m, struct branch *b, const json_t *s, int from) {
+    const json_t *other = schema_negation(m, s);
+    return other ? meet(m, b, other, from) : schemas_add(m, &b->nots, s);
+}
+
+static bool take_one(struct maker *m, const struct branch *b, const json_t *schemas, size_t which,
+                     int from, int32_t rule) {
+    struct branch *next = malloc(sizeof *next);
+    if (!next) return llm_fail(m->err, "out of memory");
+    *next = *b;
+    const json_t *s = json_array_get(schemas, which);
+    bool ok = meet(m, next, s, from);
+    if (json_object_get(b->met[from].schema, "oneOf") == schemas)
+        for (size_t i = 0; ok && i < json_array_size(schemas); i++)
+            if (i != which && !schema_apart(m, s, json_array_get(schemas, i)))
+                ok = meet_not(m, next, json_array_get(schemas, i), from);
+    ok = ok && take_branches(m, next, rule);
+    free(next);
+    return ok;
+}
+
+/* It fits "if" and "then", or not "if" and "else". */
+static bool take_if(struct maker *m, const struct branch *b, int from, int32_t rule) {
+    const json_t *s = b->met[from].schema;
+    bool ok = true;
+    for (int yes = 0; ok && yes < 2; yes++) {
+        struct branch *next = malloc(sizeof *next);
+        if (!next) return llm_fail(m->err, "out of memory");
+        *next = *b;
+        const json_t *then = json_object_get(s, yes ? "then" : "else");
+        ok = yes ? meet(m, next, json_object_get(s, "if"), from)
+                 : meet_not(m, next, json_object_get(s, "if"), from);
+        if (ok && then) ok = meet(m, next, then, from);
+        ok = ok && take_branches(m, next, rule);
+        free(next);
+    }
+    return ok;
+}
+
+static bool take_fork(struct maker *m, struct branch *b, int32_t rule) {
+    int at = b->forks[--b->nforks];
+    enum fork kind = b->kinds[b->nforks];
+    const json_t *s = b->met[at].schema;
+    if (kind == IF) return take_if(m, b, at, rule);
+    if (kind == NOT)
+        return meet_not(m, b, json_object_get(s, "not"), at) && take_branches(m, b, rule);
+    const json_t *list = json_object_get(s, kind == ANY_OF ? "anyOf" : "oneOf");
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(list); i++)
+        ok = take_one(m, b, list, i, at, rule);
+    return ok;
+}
+
+/* Alternatives of RULE: all that fits what B has met. B is used up. */
+static bool take_branches(struct maker *m, struct branch *b, int32_t rule) {
+    struct schemas set = {.n = 0};
+    for (; b->ndone < b->nmet; b->ndone++) {
+        const json_t *s = b->met[b->ndone].schema;
+        bool again = false;
+        if (json_is_false(s)) return true;
+        for (int i = 0; i < b->ndone && !again; i++)
+            again = b->met[i].schema == s;
+        if (!again && (!schema_check(m, s) || !open(m, b, b->ndone))) return false;
+    }
+    if (b->nforks) return take_fork(m, b, rule);
+    if (++m->branches > MOST_BRANCHES) return llm_fail(m->err, "too many alternatives in a schema");
+    for (int i = 0; i < b->nmet; i++)
+        if (!schemas_add(m, &set, b->met[i].schema)) return false;
+    int32_t one = schema_plain(m, &set, &b->nots);
+    if (one >= 0) schema_alternative(m, rule, one);
+    return one >= 0;
+}
+
+/* ---- sets ---- */
+
+struct known {
+    struct schemas set;
+    int32_t rule, chain;
+};
+enum { BUCKETS_OF_SETS = 4096 };
+
+static uint32_t hash_of(const struct schemas *set) {
+    uint64_t h = 1;
+    for (int i = 0; i < set->n; i++)
+        h = (h ^ (uint64_t)(uintptr_t)set->at[i]) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32) % BUCKETS_OF_SETS;
+}
+
+static int32_t find(const struct maker *m, const struct schemas *set) {
+    for (int32_t i = m->table[hash_of(set)]; i >= 0; i = m->known[i].chain)
+        if (m->known[i].set.n == set->n &&
+            !memcmp(m->known[i].set.at, set->at, (size_t)set->n * sizeof *set->at))
+            return m->known[i].rule;
+    return -1;
+}
+
+static bool note(struct maker *m, const struct schemas *set, int32_t rule) {
+    if (m->nknown == m->known_cap) {
+        int cap = m->known_cap ? 2 * m->known_cap : 64;
+        struct known *more = realloc(m->known, (size_t)cap * sizeof *more);
+        if (!more) return llm_fail(m->err, "out of memory");
+        m->known = more;
+        m->known_cap = cap;
+    }
+    int32_t *bucket = &m->table[hash_of(set)];
+    m->known[m->nknown] = (struct known){*set, rule, *bucket};
+    *bucket = m->nknown++;
+    return true;
+}
+
+/* The rule of a set is known before it is made, so that it may refer to itself. */
+int32_t schema_set(struct maker *m, const struct schemas *set) {
+    int32_t rule = set->n ? find(m, set) : m->value;
+    if (rule >= 0) return rule;
+    if (m->depth >= MOST_DEPTH) return schema_refuse(m, "too deep:", "schema");
+    rule = rules_new(m->r);
+    struct branch *b = calloc(1, sizeof *b);
+    bool ok = (b && note(m, set, rule)) || llm_fail(m->err, "out of memory");
+    for (int i = 0; ok && i < set->n; i++)
+        ok = meet(m, b, set->at[i], -1);
     m->depth++;
-    int32_t rule = with_words(m, s);
+    ok = ok && take_branches(m, b, rule);
     m->depth--;
-    return rule;
+    free(b);
+    if (ok && m->r->failed) ok = llm_fail(m->err, "the schema is too large");
+    return ok ? rule : -1;
+}
+
+/* ---- from the root ---- */
+
+/* OPEN [item , item] CLOSE */
+static int32_t brackets(struct maker *m, const char *left, int32_t items, const char *right) {
+    return json_rule_sequence(m->r, 5, schema_text(m, left), m->blank, items, m->blank,
+                              schema_text(m, right));
+}
+
+static void begin(struct maker *m) {
+    struct rules *r = m->r;
+    m->blank = json_rule_blank(r);
+    m->comma = json_rule_sequence(r, 2, schema_text(m, ","), m->blank);
+    m->colon = json_rule_sequence(r, 2, schema_text(m, ":"), m->blank);
+    m->letter = json_rule_letter(r);
+    m->string = json_rule_string(r, m->letter, 0, -1);
+    m->integer = json_rule_integer(r);
+    m->number = json_rule_number(r, m->integer);
+    m->value = rules_new(r);
+    int32_t pair = json_rule_sequence(r, 3, m->string, m->colon, m->value);
+    m->object = brackets(m, "{", rules_repeat(r, pair, 0, -1, m->comma), "}");
+    int32_t list = brackets(m, "[", rules_repeat(r, m->value, 0, -1, m->comma), "]");
+    const int32_t kinds[] = {m->object,
+                             list,
+                             m->string,
+                             m->number,
+                             schema_text(m, "true"),
+                             schema_text(m, "false"),
+                             schema_text(m, "null")};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        schema_alternative(m, m->value, kinds[i]);
+}
+
+/* What only schemas made here may say. */
+static bool has_own_words(const json_t *v, int depth) {
+    const char *name;
+    json_t *value;
+    bool has = depth > 2000;
+    for (size_t i = 0; !has && i < json_array_size(v); i++)
+        has = has_own_words(json_array_get(v, i), depth + 1);
+    json_object_foreach((json_t *)v, name, value) has =
+        has || *name == *WORD_EXCEPT || has_own_words(value, depth + 1);
+    return has;
+}
+
+static void end(struct maker *m) {
+    for (int i = 0; i < m->npatterns; i++)
+        machine_free(m->patterns[i].machine);
+    free(m->patterns);
+    free(m->negated);
+    free(m->lengths);
+    free(m->known);
+    free(m->table);
+    json_decref(m->made);
 }
 
 int32_t schema_rule(struct rules *r, const json_t *s, char *err) {
-    struct maker *m = calloc(1, sizeof *m);
-    if (!m) {
+    struct maker m = {.r = r, .root = s, .err = err};
+    struct schemas set = {.n = 0};
+    int32_t rule = -1;
+    m.made = json_array();
+    m.table = malloc(BUCKETS_OF_SETS * sizeof *m.table);
+    if (m.made && m.table) {
+        memset(m.table, 0xff, BUCKETS_OF_SETS * sizeof *m.table);
+        begin(&m);
+        if (!s)
+            rule = m.object;
+        else if (has_own_words(s, 0))
+            llm_fail(err, "a keyword that begins with a control character is not supported");
+        else if (schema_check(&m, s) && schemas_add(&m, &set, s))
+            rule = schema_set(&m, &set);
+    } else {
         llm_fail(err, "out of memory");
-        return -1;
     }
-    m->r = r;
-    m->root = s;
-    m->err = err;
-    begin(m);
-    int32_t rule = s ? schema(m, s) : m->object;
-    free(m);
+    if (rule >= 0 && m.failed) rule = -1;
+    end(&m);
     return rule;
 }

@@ -76,24 +76,41 @@ static void find(struct grammar *g, int32_t state, const struct vocabulary *v, u
     }
 }
 
-void grammar_mask(struct grammar *g, int32_t state, const struct vocabulary *v,
-                  const int32_t *stops, int nstops, float *logits) {
-    size_t words = (size_t)v->size / 64 + 1;
-    uint64_t *mask = g->states[state].mask, *made = NULL;
-    if (!mask) {
-        mask = made = calloc(words, sizeof *mask);
-        if (made) find(g, state, v, made);
+size_t vocabulary_words(const struct vocabulary *v) {
+    return (size_t)v->size / 64 + 1;
+}
+
+void grammar_allowed(struct grammar *g, int32_t state, const struct vocabulary *v, uint64_t *bits) {
+    size_t bytes = vocabulary_words(v) * sizeof *bits;
+    if (g->states[state].mask) {
+        memcpy(bits, g->states[state].mask, bytes);
+        return;
     }
+    memset(bits, 0, bytes);
+    find(g, state, v, bits);
+    uint64_t *kept = g->nmasks < MOST_MASKS ? malloc(bytes) : NULL;
+    if (!kept) return;
+    memcpy(kept, bits, bytes);
+    g->states[state].mask = kept;
+    g->nmasks++;
+}
+
+void vocabulary_mask(const struct vocabulary *v, const uint64_t *bits, const int32_t *stops,
+                     int nstops, float *logits) {
     for (int64_t id = 0; id < v->size; id++) {
-        bool may = mask && (mask[id >> 6] >> (id & 63) & 1);
-        for (int i = 0; i < nstops && !may && g->states[state].ends; i++)
+        bool may = bits[id >> 6] >> (id & 63) & 1;
+        for (int i = 0; i < nstops && !may; i++)
             may = stops[i] == id;
         if (!may) logits[id] = -INFINITY;
     }
-    if (made && g->nmasks < MOST_MASKS) {
-        g->states[state].mask = made;
-        g->nmasks++;
-    } else {
-        free(made);
-    }
+}
+
+void grammar_mask(struct grammar *g, int32_t state, const struct vocabulary *v,
+                  const int32_t *stops, int nstops, float *logits) {
+    uint64_t *bits = calloc(vocabulary_words(v), sizeof *bits);
+    if (bits) grammar_allowed(g, state, v, bits);
+    for (int64_t id = 0; !bits && id < v->size; id++)
+        logits[id] = -INFINITY; /* no memory: nothing may */
+    if (bits) vocabulary_mask(v, bits, stops, grammar_ends(g, state) ? nstops : 0, logits);
+    free(bits);
 }

@@ -11,7 +11,8 @@ struct source { /* one of the texts, as the engine knows it */
     struct generation *generation;
     int text;
     uint64_t id;
-    double last; /* when its last token came */
+    double last;     /* when its last token came */
+    atomic_int turn; /* enum engine_turn: is it known what may come? */
 };
 
 struct generation {
@@ -23,6 +24,7 @@ struct generation {
     int references;
     struct answer *answer;
     struct source *sources;
+    pthread_mutex_t grammar;           /* of the answer's grammar */
     struct MHD_Connection *connection; /* NULL: the request is over */
     int fd;
     bool suspended; /* the library sleeps until it is resumed */
@@ -42,6 +44,7 @@ static void release(struct generation *g) {
     pthread_mutex_unlock(&g->lock);
     if (!last) return;
     pthread_mutex_destroy(&g->lock);
+    pthread_mutex_destroy(&g->grammar);
     answer_free(g->answer);
     free(g->sources);
     free(g);
@@ -59,9 +62,44 @@ static void cancel(struct generation *g) {
         engine_cancel(g->model->engine, g->sources[i].id);
 }
 
+/* ---- what may come, in threads of their own ---- */
+
+static void advance(void *user) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    pthread_mutex_lock(&g->grammar);
+    bool more = answer_advance(g->answer, source->text);
+    pthread_mutex_unlock(&g->grammar);
+    source->turn = more ? TURN_GO : TURN_OVER;
+    engine_wake(g->model->engine);
+    release(g);
+}
+
+/* With the lock held. */
+static void ask_grammar(struct source *source) {
+    struct generation *g = source->generation;
+    source->turn = TURN_WAIT;
+    g->references++;
+    if (pool_add(g->server->masks, advance, source)) return;
+    g->references--;
+    source->turn = TURN_OVER; /* no memory: no more can be written */
+}
+
 /* ---- in the engine's thread ---- */
 
-/* The answer's grammar is the engine's thread's alone once its request was taken. */
+static enum engine_turn ready(void *user) {
+    struct source *source = user;
+    return (enum engine_turn)source->turn;
+}
+
+static void take_prompt(void *user, size_t at, const struct engine_token *token) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    pthread_mutex_lock(&g->lock);
+    answer_prompt_token(g->answer, source->text, at, token);
+    pthread_mutex_unlock(&g->lock);
+}
+
 static bool mask(void *user, float *logits, int64_t vocab) {
     struct source *source = user;
     (void)vocab;
@@ -77,6 +115,7 @@ static bool take_token(void *user, const struct engine_token *token) {
     source->last = now;
     pthread_mutex_lock(&g->lock);
     bool more = answer_token(g->answer, source->text, token);
+    if (more && answer_owes(g->answer, source->text)) ask_grammar(source);
     pthread_mutex_unlock(&g->lock);
     return more;
 }
@@ -181,16 +220,25 @@ static bool submit(struct generation *g, struct fault *f) {
     bool ok = (jobs && ids && g->sources) || fault_set(f, 500, NULL, NULL, "out of memory");
     for (int i = 0; ok && i < n; i++) {
         const struct ids *prompt = answer_prompt(a, i);
-        g->sources[i] = (struct source){g, i, 0, 0};
-        jobs[i] = (struct engine_job){
-            .prompt = prompt->v,
-            .n = prompt->n,
-            .most = r->most,
-            .least = r->least,
-            .run_on = r->run_on,
-            .top = r->logprobs ? (int)r->top : -1,
-            .sampling = r->sampling,
-            .sink = {&g->sources[i], take_token, take_end, r->grammar ? mask : NULL, send_later}};
+        g->sources[i].generation = g;
+        g->sources[i].text = i;
+        g->sources[i].turn = r->grammar ? TURN_WAIT : TURN_GO;
+        jobs[i] = (struct engine_job){.prompt = prompt->v,
+                                      .n = prompt->n,
+                                      .most = r->most,
+                                      .least = r->least,
+                                      .run_on = r->run_on,
+                                      .top = r->logprobs ? (int)r->top : -1,
+                                      .sampling = r->sampling,
+                                      .tells_prompt = r->prompt_top >= 0,
+                                      .prompt_top = (int)r->prompt_top,
+                                      .sink = {.user = &g->sources[i],
+                                               .token = take_token,
+                                               .end = take_end,
+                                               .mask = r->grammar ? mask : NULL,
+                                               .ready = r->grammar ? ready : NULL,
+                                               .later = send_later,
+                                               .prompt = take_prompt}};
         jobs[i].sampling.seed += (uint64_t)(i % (int)r->n);
     }
     if (ok) {
@@ -201,6 +249,8 @@ static bool submit(struct generation *g, struct fault *f) {
         if (answer != ENGINE_TAKEN) g->references -= n;
         for (int i = 0; i < n; i++)
             g->sources[i].id = ids[i];
+        for (int i = 0; i < n && answer == ENGINE_TAKEN && r->grammar; i++)
+            ask_grammar(&g->sources[i]);
         pthread_mutex_unlock(&g->lock);
         if (answer == ENGINE_FULL) ok = fault_set(f, 429, NULL, "queue_full", "%s: try again", err);
         if (answer == ENGINE_REFUSED) ok = fault_set(f, 400, NULL, NULL, "%s", err);
@@ -262,6 +312,7 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     pthread_mutex_init(&g->lock, NULL);
+    pthread_mutex_init(&g->grammar, NULL);
     g->server = s;
     g->model = m;
     g->references = 1;
@@ -282,8 +333,11 @@ enum MHD_Result generation_start(struct exchange *x, enum dialect dialect) {
         x->generation = NULL;
         return http_fault(x, &f);
     }
-    if (answer_request(x->generation->answer)->stream) return stream(x);
-    return generation_again(x);
+    return MHD_YES;
+}
+
+enum MHD_Result generation_begin(struct exchange *x) {
+    return answer_request(x->generation->answer)->stream ? stream(x) : generation_again(x);
 }
 
 void generation_leave(struct exchange *x) {

@@ -6,7 +6,9 @@
 #include <string.h>
 
 enum {
-    THREADS = 4, /* that read requests, render templates and cut texts to tokens */
+    THREADS = 4,                   /* that take requests and send answers; */
+    READERS = 3,                   /* that read JSON, render templates and cut texts to tokens; */
+    MASKS = 2,                     /* that ask grammars */
     CONNECTION_MEMORY = 64 * 1024, /* headers must fit */
 };
 
@@ -37,6 +39,14 @@ void http_headers(struct exchange *x, struct MHD_Response *r, int status) {
 
 enum MHD_Result http_reply(struct exchange *x, int status, const char *type, struct buffer *body) {
     struct MHD_Response *r;
+    if (x->working) {
+        /* Another thread must not call the library: it is given when that asks again. */
+        x->reply = *body;
+        x->reply_type = type;
+        x->reply_status = status;
+        *body = (struct buffer){0};
+        return MHD_YES;
+    }
     if (body->failed) {
         buffer_free(body);
         return MHD_NO;
@@ -119,6 +129,12 @@ static enum MHD_Result too_large(struct exchange *x) {
     return http_fault(x, &f);
 }
 
+static enum MHD_Result after_work(struct exchange *x) {
+    x->worked = false;
+    if (x->reply_status) return http_reply(x, x->reply_status, x->reply_type, &x->reply);
+    return x->generation ? generation_begin(x) : MHD_NO;
+}
+
 static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *bytes, void **request) {
@@ -136,6 +152,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *
         return MHD_YES;
     }
     if (x->answered) return MHD_YES;
+    if (x->worked) return after_work(x);
     if (x->generation) return generation_again(x);
     client_waits(x, false);
     return x->oversized ? too_large(x) : route(x);
@@ -153,6 +170,7 @@ static void completed(void *user, struct MHD_Connection *c, void **request,
     http_metrics_answer(&s->metrics, x->status, x->status == 429);
     generation_leave(x);
     buffer_free(&x->body);
+    buffer_free(&x->reply);
     free(x);
 }
 
@@ -205,6 +223,9 @@ bool http_start(struct server *s, char *err) {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned connections = (unsigned)s->o->connections;
     unsigned threads = connections < THREADS ? 1 : THREADS;
+    s->readers = pool_make(READERS);
+    s->masks = pool_make(MASKS);
+    if (!s->readers || !s->masks) return llm_fail(err, "cannot start a thread");
     s->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, silent, NULL,
         MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
@@ -217,6 +238,8 @@ bool http_start(struct server *s, char *err) {
 }
 
 void http_stop(struct server *s) {
+    pool_close(s->readers); /* what they still read wakes connections */
+    s->readers = NULL;
     if (s->daemon) MHD_stop_daemon(s->daemon);
     s->daemon = NULL;
 }

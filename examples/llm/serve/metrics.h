@@ -2,7 +2,7 @@
 #ifndef LLM_METRICS_H
 #define LLM_METRICS_H
 
-#include "examples/llm/api/buffer.h"
+#include "examples/llm/base/buffer.h"
 #include "examples/llm/engine/engine.h"
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 /* What is served: each model of the kernel, with its tokenizer, its chat template and its engine.
  */
+#include "examples/llm/api/tools/tools.h"
 #include "examples/llm/base/json_file.h"
 #include "examples/llm/serve/server.h"
 #include <stdio.h>
@@ -78,6 +79,23 @@ static bool open_engines(struct server *s, char *err) {
     return true;
 }
 
+/* How calls and reasoning are written: as is said, or as the chat template shows. */
+static bool describe_formats(const struct serve_options *o, struct served *m, char *err) {
+    struct api_model *a = &m->model;
+    const char *source = chat_source(m->chat);
+    a->tools = o->tools == 1 ? tool_format_of(source) : tool_format(o->tools - 2);
+    a->thoughts = o->thoughts == 1 ? thought_format_of(source) : thought_format(o->thoughts - 2);
+    a->reasoning = o->reasoning || a->thoughts;
+    if (o->tools == 1 && !a->tools && source && strstr(source, "tools"))
+        return llm_fail(err,
+                        "%s: how its chat template writes calls of tools is not known: choose a "
+                        "--tool-parser",
+                        m->name);
+    /* Its messages tell reasoning apart by themselves. */
+    if (a->tools && !a->tools->read) a->reasoning = true;
+    return true;
+}
+
 /* What requests are read by. */
 static bool describe(const struct serve_options *o, struct served *m, char *err) {
     struct api_model *a = &m->model;
@@ -92,10 +110,10 @@ static bool describe(const struct serve_options *o, struct served *m, char *err)
     a->context = m->sizes.context;
     a->vocab = m->sizes.vocab;
     a->most = o->most;
-    a->choices = m->sizes.slots < 128 ? m->sizes.slots : 128;
-    a->tools = (enum tool_style)o->tools;
-    a->reasoning = o->reasoning;
-    return true;
+    a->choices = m->sizes.slots + o->queue < 1024 ? m->sizes.slots + o->queue : 1024;
+    a->aliases = o->aliases;
+    a->lenient = o->lenient;
+    return describe_formats(o, m, err);
 }
 
 bool models_load(struct server *s, char *err) {
@@ -108,6 +126,8 @@ bool models_load(struct server *s, char *err) {
 }
 
 void models_free(struct server *s) {
+    pool_close(s->masks); /* they wake engines */
+    s->masks = NULL;
     engine_close(s->models[0].engine); /* and with it those of the others */
     for (int i = 0; i < s->nmodels; i++) {
         struct served *m = &s->models[i];

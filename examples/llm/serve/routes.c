@@ -217,9 +217,10 @@ enum {
     OPEN = 1,
     EARLY = 2,
     WORKS = 4,
-    BELOW = 8
+    BELOW = 8,
+    LONG = 16,
 }; /* needs no key; also while loading; makes texts;
-     whatever follows the path */
+     whatever follows the path; what it does may take long */
 static const struct row {
     const char *method, *path;
     handler *handle;
@@ -232,12 +233,12 @@ static const struct row {
     {"GET", "/v1/models/", model, EARLY | BELOW},
     {"GET", "/props", props, 0},
     {"GET", "/slots", slots, 0},
-    {"POST", "/tokenize", tokenize, 0},
-    {"POST", "/detokenize", detokenize, 0},
-    {"POST", "/v1/chat/completions", chat, WORKS},
-    {"POST", "/v1/completions", completions, WORKS},
-    {"POST", "/v1/responses", responses, WORKS},
-    {"POST", "/v1/messages", messages, WORKS},
+    {"POST", "/tokenize", tokenize, LONG},
+    {"POST", "/detokenize", detokenize, LONG},
+    {"POST", "/v1/chat/completions", chat, WORKS | LONG},
+    {"POST", "/v1/completions", completions, WORKS | LONG},
+    {"POST", "/v1/responses", responses, WORKS | LONG},
+    {"POST", "/v1/messages", messages, WORKS | LONG},
 };
 
 static bool is_row(const struct row *r, const char *path) {
@@ -289,6 +290,26 @@ static enum MHD_Result preflight(struct exchange *x) {
     return result;
 }
 
+/* In a reader's thread: the library, which slept, asks again. */
+static void work(void *user) {
+    struct exchange *x = user;
+    struct MHD_Connection *connection = x->connection;
+    x->working = true;
+    enum MHD_Result result = x->handle(x);
+    if (result != MHD_YES && !x->reply_status) refuse(x, 500, NULL, "out of memory");
+    x->working = false;
+    x->worked = true;
+    MHD_resume_connection(connection);
+}
+
+static enum MHD_Result later(struct exchange *x, handler *handle) {
+    x->handle = handle;
+    MHD_suspend_connection(x->connection);
+    if (pool_add(x->server->readers, work, x)) return MHD_YES;
+    MHD_resume_connection(x->connection);
+    return refuse(x, 500, NULL, "out of memory");
+}
+
 static enum MHD_Result run(struct exchange *x, const struct row *row) {
     int state = x->server->state;
     if (!(row->flags & OPEN) && !has_key(x))
@@ -297,7 +318,7 @@ static enum MHD_Result run(struct exchange *x, const struct row *row) {
         return refuse(x, 503, "loading", "the model is being loaded");
     if (state == STATE_DRAINING && (row->flags & WORKS))
         return refuse(x, 503, "draining", "the server is stopping");
-    return row->handle(x);
+    return row->flags & LONG ? later(x, row->handle) : row->handle(x);
 }
 
 /* The row of a path and method; else what the path knows, in ALLOW, and whether it is known at all.

@@ -1,5 +1,6 @@
 /* etllm serve, from start to end: listens, loads, serves, drains. */
 #include "examples/llm/serve/serve.h"
+#include "examples/llm/api/tools/tools.h"
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
 #include <errno.h>
@@ -14,8 +15,17 @@
 #include <unistd.h>
 
 const char *serve_tool_style(int i) {
-    static const char *const names[] = {"none", "hermes", "llama"};
-    return i >= 0 && i < 3 ? names[i] : NULL;
+    static const char *const first[] = {"none", "auto"};
+    if (i < 2) return i < 0 ? NULL : first[i];
+    const struct tool_format *f = tool_format(i - 2);
+    return f ? f->name : NULL;
+}
+
+const char *serve_thought_style(int i) {
+    static const char *const first[] = {"none", "auto"};
+    if (i < 2) return i < 0 ? NULL : first[i];
+    const struct thought_format *f = thought_format(i - 2);
+    return f ? f->name : NULL;
 }
 
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

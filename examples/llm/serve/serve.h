@@ -23,8 +23,10 @@ struct serve_options {
     const char *key_file, *template_file, *cors, *access_log;
     const char **hosts; /* names under which it may be asked, beside its addresses */
     int nhosts;
-    int tools; /* enum tool_style */
-    bool reasoning;
+    int tools;    /* as serve_tool_style names them */
+    int thoughts; /* as serve_thought_style names them; 0: as REASONING says */
+    bool reasoning, lenient;
+    const char **aliases; /* names of the only model, up to a NULL */
     int64_t queue, batch, chunk, most, speculate, steps;
     bool forget, timed;
     double launch_seconds;
@@ -43,5 +45,6 @@ int serve(const struct serve_options *);
 
 /* Names of serve_options.tools, from 0; NULL past the last. */
 const char *serve_tool_style(int);
+const char *serve_thought_style(int);
 
 #endif

@@ -19,6 +19,7 @@ enum { STATE_LOADING, STATE_READY, STATE_DRAINING };
 struct keys; /* keys.c */
 struct log;  /* log.c */
 struct generation;
+struct pool; /* work.c */
 
 /* A model that is served. */
 struct served {
@@ -42,6 +43,8 @@ struct server {
     struct log *log;
     struct http_metrics metrics;
     struct MHD_Daemon *daemon;
+    struct pool *readers; /* requests that are read; */
+    struct pool *masks;   /* which tokens grammars allow: no request waits for them */
     int listener;
     char where[300]; /* what it listens to, for people */
     atomic_int state;
@@ -85,6 +88,13 @@ struct exchange {
     int status;
     uint64_t sent;
     struct generation *generation; /* NULL: it does not generate */
+    /* What takes long is done by the readers, while the library sleeps; what they answered is kept.
+     */
+    enum MHD_Result (*handle)(struct exchange *);
+    bool working, worked;
+    struct buffer reply;
+    const char *reply_type;
+    int reply_status; /* 0: none was given */
 };
 
 /* models.c: what is served. */
@@ -125,9 +135,16 @@ const char *hosts_origin(const struct server *, const char *origin);
 /* routes.c */
 enum MHD_Result route(struct exchange *);
 
+/* work.c: threads that do one thing after the other. NULL: they cannot be begun. */
+struct pool *pool_make(int threads);
+bool pool_add(struct pool *, void (*run)(void *), void *user); /* false: no memory */
+void pool_close(struct pool *); /* does what was added first; NULL is fine */
+
 /* generation.c: requests that the engine answers. */
 enum MHD_Result generation_start(struct exchange *, enum dialect);
-/* MHD asks again, after generation_start or a resume. */
+/* The library may have its answer, once it was started. */
+enum MHD_Result generation_begin(struct exchange *);
+/* MHD asks again, after generation_begin or a resume. */
 enum MHD_Result generation_again(struct exchange *);
 /* The connection's request is over. */
 void generation_leave(struct exchange *);

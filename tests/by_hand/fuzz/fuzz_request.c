@@ -3,6 +3,7 @@
  * of it. */
 #include "examples/llm/api/answer.h"
 #include "examples/llm/api/chat.h"
+#include "examples/llm/api/tools/tools.h"
 #include "examples/llm/grammar/grammar.h"
 #include "tests/by_hand/fuzz/fuzz.h"
 
@@ -39,7 +40,7 @@ static void write_text(struct answer *a, int text) {
         struct likelihood top[2] = {{5, -1}, {6, -INFINITY}};
         struct engine_token token = {.logprob = -0.5f, .top = top, .ntop = 2};
         result.end = ENGINE_STOP;
-        if (!answer_mask(a, text, logits)) break;
+        if (!answer_advance(a, text) || !answer_mask(a, text, logits)) break;
         token.id = choose(logits, (i * 37 + text * 101) % VOCAB);
         if (token.id < 0 || !answer_token(a, text, &token)) break;
         result.end = ENGINE_LENGTH;
@@ -85,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                           .vocab = VOCAB,
                           .choices = 4,
                           .usual = sampling_greedy(),
-                          .tools = *data % 2 ? TOOLS_HERMES : TOOLS_LLAMA,
+                          .tools = tool_format(*data % 11), /* the last one: none */
+                          .lenient = *data & 16,
                           .reasoning = true,
                           .vocabulary = vocabulary,
                           .stops = stops,

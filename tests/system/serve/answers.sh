@@ -55,6 +55,26 @@ good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":1,\"logprobs\":true,\"t
 good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":8,\"response_format\":{\"type\":\"json_object\",\"schema\":{\"enum\":[\"only this\"]}}}" \
     '\"only this\"'
 
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":20,\"guided_regex\":\"[0-9]{3}-[ab]\"}" '"finish_reason":"stop"'
+sed 's/.*"text":"\([^"]*\)".*/\1/' answer | grep -qE '^[0-9]{3}-[ab]$' || die "a regular expression: $(cat answer)"
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":20,\"structured_outputs\":{\"choice\":[\"red fox\",\"red hen\"]},\"n\":20}" \
+    '"text":"red ' '"index":19'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":30,\"grammar\":\"root ::= [a-c]+ \\\"!\\\" | \\\"?\\\"\"}" '"text":"'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":12,\"guided_json\":\"{\\\"type\\\":\\\"integer\\\",\\\"minimum\\\":10,\\\"maximum\\\":12}\"}" \
+    '"text":"1'
+
+# Log probabilities of a prompt, as lm-eval asks for them: the first token has none, and the chosen one is
+# among the likeliest.
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":1,\"echo\":true,\"logprobs\":1}" '"token_logprobs":[null,-' \
+    '"top_logprobs":[null,{' '"text":"Once upon a time,'
+sed 's/.*"tokens":\[\([^]]*\)\].*/\1/' answer | grep -q '" upon"," a"," time",","' || die "tokens of the prompt: $(cat answer)"
+told=$(sed 's/.*"token_logprobs":\[\([^]]*\)\].*/\1/' answer)
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":0,\"echo\":true,\"logprobs\":1}" "\"token_logprobs\":[${told%,*}]" \
+    '"completion_tokens":0'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":1,\"prompt_logprobs\":0}" '"prompt_logprobs":[null,{"' '"decoded_token":" upon"'
+# What comes is as likely as it was when it was a part of the prompt.
+good /v1/completions "{$m,\"prompt\":\"Once\",$greedy,\"max_tokens\":1,\"logprobs\":0,\"logit_bias\":{}}" '"token_logprobs":[-'
+
 # The other dialects.
 good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":4}" '"object":"response"' \
     '"type":"output_text"' '"text":", there was a"' '"status":"incomplete"' '"output_tokens":4'

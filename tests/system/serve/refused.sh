@@ -22,7 +22,13 @@ bad 400 $c "{$p,\"suffix\":\"y\"}" 'suffix'
 bad 400 $c "{$p,\"stop\":[\"\"]}" '"param":"stop"'
 bad 400 $c "{$p,\"logit_bias\":{\"x\":1}}" 'no token id'
 bad 400 $c "{$p,\"logit_bias\":{\"99999\":1}}" 'no token id'
-bad 400 $c "{$p,\"echo\":true,\"logprobs\":1}" 'not supported'
+bad 400 $c "{$p,\"prompt_logprobs\":1,\"stream\":true}" 'not streamed'
+bad 400 $c "{$p,\"top_n_sigma\":2}" "'top_n_sigma' is not supported"
+bad 400 $c "{$p,\"id_slot\":0}" '--lenient'
+bad 400 $c "{$p,\"guided_regex\":\"(?=a)\"}" 'looking ahead' '"param":"guided_regex"'
+bad 400 $c "{$p,\"guided_regex\":\"a\",\"guided_choice\":[\"b\"]}" 'exclude each other'
+bad 400 $c "{$p,\"structured_outputs\":{\"structural_tag\":\"x\"}}" 'structural_tag'
+bad 400 $c "{$p,\"grammar\":\"root ::= other\"}" "no rule 'other'"
 bad 400 $c "{$p,\"stream_options\":{\"include_usage\":true}}" "needs 'stream'"
 bad 400 $c '{"model":"stories-llama","prompt":[1,2,99999]}' 'integers from 0'
 bad 400 $c '{"model":"stories-llama","prompt":[]}' '"param":"prompt"'

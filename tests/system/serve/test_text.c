@@ -1,9 +1,7 @@
-/* test_text CHECKPOINT: texts taken apart the same however their tokens are cut; grammars that take
- * what a schema allows and nothing else. */
+/* test_text CHECKPOINT: texts taken apart the same however their tokens are cut. */
 #include "examples/llm/api/text.h"
-#include "examples/llm/grammar/grammar.h"
+#include "examples/llm/api/tools/tools.h"
 #include <check.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,12 +36,15 @@ static void take(void *user, enum piece piece, const char *text, size_t bytes) {
     p->last = (int)piece;
 }
 
-/* The tokens of TEXT, cut after every BYTES bytes; 0: not at all. */
+enum { RANDOM = 1000 };
+
+/* The tokens of TEXT, cut after every BYTES bytes; 0: not at all; RANDOM: anywhere. */
 static void encode(const char *text, size_t bytes, struct ids *ids) {
     char err[LLM_ERR];
     size_t n = strlen(text);
     for (size_t at = 0; at < n;) {
-        size_t part = bytes && bytes < n - at ? bytes : n - at;
+        size_t want = bytes == RANDOM ? 1 + (size_t)random() % 9 : bytes;
+        size_t part = want && want < n - at ? want : n - at;
         ck_assert_msg(tokenizer_encode_as(tokenizer, text + at, part,
                                           TOKENIZER_BARE | TOKENIZER_ANY_BYTES, ids, err),
                       "%s", err);
@@ -68,35 +69,43 @@ static void expect_cut(const struct api_model *m, const struct request *r, const
     buffer_free(&p.all);
 }
 
-static void expect(enum tool_style style, bool reasoning, const char *stop, const char *text,
+static const struct tool_format *format_of(const char *name) {
+    for (int i = 0; name && tool_format(i); i++)
+        if (!strcmp(tool_format(i)->name, name)) return tool_format(i);
+    return NULL;
+}
+
+static void expect(const char *style, bool reasoning, const char *stop, const char *text,
                    const char *want) {
-    struct api_model m = {.tokenizer = tokenizer, .tools = style, .reasoning = reasoning};
+    struct api_model m = {
+        .tokenizer = tokenizer, .tools = format_of(style), .reasoning = reasoning};
     json_t *tools = json_array();
     struct request r = {.reasoning = reasoning, .parallel = true};
-    if (style != TOOLS_NONE) r.tools = tools;
+    if (style) r.tools = tools;
     if (stop) r.stops[r.nstops++] = stop;
     for (size_t cut = 0; cut < 8; cut++)
         expect_cut(&m, &r, text, cut, want);
+    for (int i = 0; i < 8; i++)
+        expect_cut(&m, &r, text, RANDOM, want);
     json_decref(tools);
 }
 
 START_TEST(test_plain) {
-    expect(TOOLS_NONE, false, NULL, "a <think> b", "t:a <think> b");
-    expect(TOOLS_NONE, false, NULL, "na\xc3\xafve \xf0\x9f\x98\x80!",
-           "t:na\xc3\xafve \xf0\x9f\x98\x80!");
-    expect(TOOLS_NONE, false, "stop", "we st sto stopped", "t:we st sto ");
-    expect(TOOLS_NONE, false, "aab", "aaab", "t:a");
-    expect(TOOLS_NONE, false, "zz", "az", "t:az");
-    expect(TOOLS_NONE, false, NULL, "", "");
+    expect(NULL, false, NULL, "a <think> b", "t:a <think> b");
+    expect(NULL, false, NULL, "na\xc3\xafve \xf0\x9f\x98\x80!", "t:na\xc3\xafve \xf0\x9f\x98\x80!");
+    expect(NULL, false, "stop", "we st sto stopped", "t:we st sto ");
+    expect(NULL, false, "aab", "aaab", "t:a");
+    expect(NULL, false, "zz", "az", "t:az");
+    expect(NULL, false, NULL, "", "");
 }
 END_TEST
 
 START_TEST(test_reasoning) {
-    expect(TOOLS_NONE, true, NULL, "<think>hm</think>\n\nyes", "r:hm|t:yes");
-    expect(TOOLS_NONE, true, NULL, "  <think>a < b</thin</think>c", "r:a < b</thin|t:c");
-    expect(TOOLS_NONE, true, NULL, "<thing>", "t:<thing>");
-    expect(TOOLS_NONE, true, NULL, "<think>never ends", "r:never ends");
-    expect(TOOLS_NONE, true, "x", "<think>hm</think>axb", "r:hm|t:a");
+    expect(NULL, true, NULL, "<think>hm</think>\n\nyes", "r:hm|t:yes");
+    expect(NULL, true, NULL, "  <think>a < b</thin</think>c", "r:a < b</thin|t:c");
+    expect(NULL, true, NULL, "<thing>", "t:<thing>");
+    expect(NULL, true, NULL, "<think>never ends", "r:never ends");
+    expect(NULL, true, "x", "<think>hm</think>axb", "r:hm|t:a");
 }
 END_TEST
 
@@ -104,168 +113,149 @@ START_TEST(test_hermes) {
     const char *call =
         "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, \"}\"]}}\n</tool_call>";
     char text[300];
-    expect(TOOLS_HERMES, false, NULL, call, "c:f|a:{\"a\": [1, \"}\"]}");
+    expect("hermes", false, NULL, call, "c:f|a:{\"a\": [1, \"}\"]}");
     snprintf(text, sizeof text, "so: %s\n%s", call, call);
-    expect(TOOLS_HERMES, false, NULL, text,
+    expect("hermes", false, NULL, text,
            "t:so: |c:f|a:{\"a\": [1, \"}\"]}|c:f|a:{\"a\": [1, \"}\"]}");
-    expect(TOOLS_HERMES, false, NULL, "<tool_call>{\"arguments\":{},\"name\":\"g\"}</tool_call>",
+    expect("hermes", false, NULL, "<tool_call>{\"arguments\":{},\"name\":\"g\"}</tool_call>",
            "c:g|a:{}");
-    expect(TOOLS_HERMES, false, NULL, "<tool_call>rubbish</tool_call>!",
+    expect("hermes", false, NULL, "<tool_call>rubbish</tool_call>!",
            "t:<tool_call>rubbish</tool_call>!");
-    expect(TOOLS_HERMES, false, NULL, "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\"",
-           "c:f|a:{\"a\"");
-    expect(TOOLS_HERMES, true, NULL, "<think>x</think>\n\n<tool_call>{\"name\":\"f\"}</tool_call>",
-           "r:x|c:f");
-    expect(TOOLS_HERMES, false, NULL, "a <tool", "t:a <tool");
+    expect("hermes", false, NULL, "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\"",
+           "t:<tool_call>{\"name\":\"f\",\"arguments\":{\"a\"");
+    expect("hermes", false, NULL,
+           "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"x </tool_call> y\"}}</tool_call>",
+           "c:f|a:{\"a\":\"x </tool_call> y\"}");
+    expect("hermes", false, NULL, "<tool_call>{\"name\":\"f\",\"arguments\":{a:1}}</tool_call>",
+           "t:<tool_call>{\"name\":\"f\",\"arguments\":{a:1}}</tool_call>");
+    expect("hermes", false, NULL,
+           "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":12345678901234567890}}",
+           "c:f|a:{\"a\":12345678901234567890}");
+    expect("hermes", true, NULL, "<think>x</think>\n\n<tool_call>{\"name\":\"f\"}</tool_call>",
+           "r:x|c:f|a:{}");
+    expect("hermes", false, NULL, "a <tool", "t:a <tool");
+}
+END_TEST
+
+/* What each format looks like, as models write it. */
+START_TEST(test_formats) {
+    static const struct {
+        const char *format, *text, *want;
+    } cases[] = {
+        {"mistral",
+         "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": \"]\"}}, {\"name\": \"g\", "
+         "\"arguments\": {}}]",
+         "c:f|a:{\"a\": \"]\"}|c:g|a:{}"},
+        {"mistral",
+         "Let me see.[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]abc123def[ARGS]{}",
+         "t:Let me see.|c:f|a:{\"a\": 1}|c:g|a:{}"},
+        {"mistral", "[TOOL_CALLS] no calls", "t:[TOOL_CALLS] no calls"},
+        {"deepseek",
+         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": "
+         "\"x\"}\n```"
+         "<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<"
+         "｜tool▁call▁end｜>"
+         "<｜tool▁calls▁end｜>",
+         "c:f|a:{\"a\": \"x\"}|c:g|a:{}"},
+        {"deepseek",
+         "ok<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": "
+         "2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+         "t:ok|c:f|a:{\"a\": 2}"},
+        {"harmony",
+         "<|channel|>analysis<|message|>think a bit<|end|><|start|>assistant<|channel|>commentary "
+         "to=functions.f <|constrain|>json<|message|>{\"a\": 1}",
+         "r:think a bit|c:f|a:{\"a\": 1}"},
+        {"harmony", "<|channel|>final<|message|>It is < 5.", "t:It is < 5."},
+        {"harmony",
+         "<|channel|>commentary<|message|>First.<|end|><|start|>assistant to=functions.g<|channel|>"
+         "commentary<|message|>{}<|call|>",
+         "t:First.|c:g|a:{}"},
+        {"qwen3-coder",
+         "<tool_call>\n<function=f>\n<parameter=a>\nx <y>\nz\n</parameter>\n<parameter=n>\n12\n"
+         "</parameter>\n</function>\n</tool_call>",
+         "c:f|a:{\"a\":\"x <y>\\nz\",\"n\":12}"},
+        {"qwen3-coder", "so <function=g>\n</function>", "t:so |c:g|a:{}"},
+        {"glm",
+         "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1 "
+         "</tool_call></arg_value>\n<arg_key>n</arg_key>\n"
+         "<arg_value>[1]</arg_value>\n</tool_call>",
+         "c:f|a:{\"a\":\"1 </tool_call>\",\"n\":[1]}"},
+        {"glm", "<tool_call>{}</tool_call>", "t:<tool_call>{}</tool_call>"},
+        {"kimi",
+         "hm<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|"
+         ">"
+         "{\"a\": \"<|tool_call_end|>\"}<|tool_call_end|><|tool_call_begin|>functions.g:1"
+         "<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+         "t:hm|c:f|a:{\"a\": \"<|tool_call_end|>\"}|c:g|a:{}"},
+        {"granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
+         "c:f|a:{\"a\": 1}"},
+        {"granite", "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "c:f|a:{}"},
+        {"gemma",
+         "<start_function_call>call:f{a:<escape>x, <end_function_call> "
+         "y<escape>,n:{k:[1,2.5,true]}}"
+         "<end_function_call>",
+         "c:f|a:{\"a\":\"x, <end_function_call> y\",\"n\":{\"k\":[1,2.5,true]}}"},
+        {"gemma", "<|tool_call>call:f{a:<|\"|>x<|\"|>,n:3}<tool_call|>",
+         "c:f|a:{\"a\":\"x\",\"n\":3}"},
+        {"llama", "<|python_tag|>{\"name\": \"f\", \"parameters\": {\"a\": 1}}",
+         "c:f|a:{\"a\": 1}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect(cases[i].format, !strcmp(cases[i].format, "harmony"), NULL, cases[i].text,
+               cases[i].want);
+}
+END_TEST
+
+/* A chat template tells which format it is. */
+START_TEST(test_format_of_template) {
+    static const char *const cases[][2] = {
+        {"{{ '<tool_call>\\n{\"name\": ' }}", "hermes"},
+        {"'[TOOL_CALLS]'", "mistral"},
+        {"<｜tool▁calls▁begin｜>", "deepseek"},
+        {"<|start|>assistant<|channel|>final", "harmony"},
+        {"<tool_call>\n<function=", "qwen3-coder"},
+        {"<tool_call>{{ n }}<arg_key>", "glm"},
+        {"<|tool_calls_section_begin|>", "kimi"},
+        {"<|start_of_role|><|tool_call|>", "granite"},
+        {"<start_function_call>", "gemma"},
+        {"Environment: ipython <|python_tag|>", "llama"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tool_format *f = tool_format_of(cases[i][0]);
+        ck_assert_msg(f && !strcmp(f->name, cases[i][1]), "%s: %s", cases[i][1],
+                      f ? f->name : "none");
+    }
+    ck_assert_ptr_null(tool_format_of("{{ messages }}"));
+    ck_assert_ptr_null(tool_format_of(NULL));
+}
+END_TEST
+
+START_TEST(test_thoughts) {
+    static const char *const texts[] = {"<think>a</think>b",
+                                        "[THINK]a[/THINK]b",
+                                        "◁think▷a◁/think▷b",
+                                        "<seed:think>a</seed:think>b",
+                                        "<|channel>thought\na<channel|>b",
+                                        "Here is my thought process:a Here is my response:b"};
+    for (int i = 0; thought_format(i); i++) {
+        struct api_model m = {
+            .tokenizer = tokenizer, .reasoning = true, .thoughts = thought_format(i)};
+        struct request r = {.reasoning = true, .parallel = true};
+        for (size_t cut = 0; cut < 8; cut++)
+            expect_cut(&m, &r, texts[i], cut, i == 5 ? "r:a |t:b" : "r:a|t:b");
+        ck_assert_ptr_eq(thought_format_of(texts[i]), thought_format(i));
+    }
 }
 END_TEST
 
 START_TEST(test_llama) {
-    expect(TOOLS_LLAMA, false, NULL, "{\"name\": \"f\", \"parameters\": {\"x\": \"\\\"{\"}}",
+    expect("llama", false, NULL, "{\"name\": \"f\", \"parameters\": {\"x\": \"\\\"{\"}}",
            "c:f|a:{\"x\": \"\\\"{\"}");
-    expect(TOOLS_LLAMA, false, NULL,
+    expect("llama", false, NULL,
            "{\"name\":\"f\",\"parameters\":{}}; {\"name\":\"g\",\"parameters\":{}}",
            "c:f|a:{}|c:g|a:{}");
-    expect(TOOLS_LLAMA, false, NULL, "{\"a\": 1} is JSON", "t:{\"a\": 1} is JSON");
-    expect(TOOLS_LLAMA, false, NULL, "no {call}", "t:no {call}");
-}
-END_TEST
-
-/* ---- grammars ---- */
-
-static struct grammar *grammar(const char *schema) {
-    struct grammar *g;
-    char err[LLM_ERR];
-    json_t *s = json_loads(schema, JSON_DECODE_ANY, NULL);
-    struct grammar_form form = {"", s, ""};
-    ck_assert_msg(s != NULL, "%s", schema);
-    ck_assert_msg(grammar_make(&form, 1, false, &g, err), "%s: %s", schema, err);
-    json_decref(s);
-    return g;
-}
-
-static bool fits(struct grammar *g, const char *text) {
-    return grammar_ends(g, grammar_step(g, grammar_start(g), text, strlen(text)));
-}
-
-START_TEST(test_schemas) {
-    static const struct {
-        const char *schema, *good[6], *bad[8];
-    } cases[] = {
-        {"{\"type\":\"integer\"}", {"0", "-7", "120"}, {"01", "1.5", "\"1\"", "", "-"}},
-        {"{\"type\":\"number\"}", {"0.5", "-1e9", "3E-2"}, {"1.", ".5", "1e", "+1"}},
-        {"{\"type\":\"string\"}",
-         {"\"\"", "\"a\\n\\u00e9\xc3\xa9\"", "\"\xf0\x9f\x98\x80\""},
-         {"\"", "\"\n\"", "\"\\x\"", "\"\xc3\"", "\"\\ud800\"", "\"\xff\""}},
-        {"{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}",
-         {"\"ab\"", "\"\xc3\xa9\\tc\""},
-         {"\"a\"", "\"abcd\""}},
-        {"{\"enum\":[1,\"x\",null,{\"a\":1}]}", {"1", "\"x\"", "null", "{\"a\":1}"}, {"2", "x"}},
-        {"{\"type\":[\"boolean\",\"null\"]}", {"true", "false", "null"}, {"nul", "truefalse"}},
-        {"{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":1,\"maxItems\":2}",
-         {"[1]", "[1,2]", "[ 1, 2 ]", "[\n  1\n]"},
-         {"[]", "[1,2,3]", "[1,]", "[,1]", "[1 2]"}},
-        {"{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"},{\"const\":\"a\"}]}",
-         {"[1,\"a\"]"},
-         {"[1]", "[\"a\",1]"}},
-        {"{\"type\":\"array\"}", {"[]", "[1,\"a\",{},[[]]]"}, {"[", "]", "[1,,2]"}},
-        {"{\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"},\"c\":{}},"
-         "\"required\":[\"b\"]}",
-         {"{\"b\":1}", "{\"a\":1,\"b\":2}", "{\"b\":1,\"c\":[]}",
-          "{ \"a\": 1, \"b\": 2, \"c\": 3 }"},
-         {"{}", "{\"a\":1}", "{,\"b\":1}", "{\"b\":1,}", "{\"b\":1,\"a\":2}", "{\"b\":1,\"d\":2}"}},
-        {"{\"type\":\"object\",\"properties\":{\"a\":{}},\"additionalProperties\":{\"type\":"
-         "\"null\"}}",
-         {"{}", "{\"x\":null}", "{\"a\":1,\"x\":null,\"y\":null}"},
-         {"{\"x\":1}"}},
-        {"{\"type\":\"object\",\"additionalProperties\":false}", {"{}"}, {"{\"a\":1}"}},
-        {"{\"$ref\":\"#/$defs/"
-         "t\",\"$defs\":{\"t\":{\"type\":\"object\",\"properties\":{\"n\":{\"anyOf\":"
-         "[{\"$ref\":\"#/$defs/t\"},{\"type\":\"null\"}]}},\"required\":[\"n\"]}}}",
-         {"{\"n\":null}", "{\"n\":{\"n\":{\"n\":null}}}"},
-         {"{}", "{\"n\":{}}", "{\"n\":{\"n\":null}"}},
-        {"{\"type\":\"string\",\"format\":\"date\"}", {"\"2026-11-22\""}, {"\"today\""}},
-        {"true", {"1", "{\"a\":[true]}", "\"x\""}, {"", "tru"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct grammar *g = grammar(cases[i].schema);
-        for (int k = 0; k < 6 && cases[i].good[k]; k++)
-            ck_assert_msg(fits(g, cases[i].good[k]), "%s: %s", cases[i].schema, cases[i].good[k]);
-        for (int k = 0; k < 8 && cases[i].bad[k]; k++)
-            ck_assert_msg(!fits(g, cases[i].bad[k]), "%s: %s", cases[i].schema, cases[i].bad[k]);
-        grammar_free(g);
-    }
-}
-END_TEST
-
-START_TEST(test_refused) {
-    static const char *const cases[][2] = {
-        {"{\"type\":\"string\",\"pattern\":\"a\"}", "'pattern' is not supported"},
-        {"{\"type\":\"integer\",\"minimum\":1}", "'minimum' is not supported"},
-        {"{\"$ref\":\"#\"}", "refers to itself"},
-        {"{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}", "refers to itself"},
-        {"{\"$ref\":\"#/nowhere\"}", "leads nowhere"},
-        {"{\"type\":\"colour\"}", "colour"},
-        {"{\"enum\":[]}", "enum"},
-        {"{\"type\":\"array\",\"minItems\":3,\"maxItems\":2}", "minItems"},
-        {"{\"type\":\"string\",\"maxLength\":100000000}", "maxLength"},
-        {"{\"properties\":{},\"required\":[\"x\"]}", "'required' names 'x'"},
-        {"7", "must be an object"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct grammar *g;
-        char err[LLM_ERR];
-        json_t *s = json_loads(cases[i][0], JSON_DECODE_ANY, NULL);
-        struct grammar_form form = {"", s, ""};
-        ck_assert_msg(!grammar_make(&form, 1, false, &g, err), "%s", cases[i][0]);
-        ck_assert_msg(strstr(err, cases[i][1]) != NULL, "%s: %s", cases[i][0], err);
-        json_decref(s);
-    }
-}
-END_TEST
-
-/* Tokens drawn at random among those that may come: whatever comes out is JSON, and the mask is
- * what trying each token says. */
-START_TEST(test_masks) {
-    struct grammar *g = grammar(
-        "{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\",\"maxLength\":9},\"n\":{"
-        "\"type\":\"number\"},\"l\":{\"type\":\"array\",\"items\":{\"type\":\"boolean\"}}},"
-        "\"required\":[\"s\",\"l\"]}");
-    int32_t size = tokenizer_size(tokenizer);
-    struct vocabulary *v = vocabulary_make(tokenizer, size);
-    float *logits = calloc((size_t)size, sizeof *logits);
-    ck_assert(v && logits);
-    srandom(5);
-    for (int round = 0; round < 40; round++) {
-        struct buffer text = {0};
-        int32_t state = grammar_start(g);
-        while (grammar_goes_on(g, state) && text.n < 400) {
-            memset(logits, 0, (size_t)size * sizeof *logits);
-            grammar_mask(g, state, v, NULL, 0, logits);
-            int32_t n = 0, chosen = -1;
-            for (int32_t id = 0; id < size; id++) {
-                size_t bytes = 0;
-                bool special = false;
-                const char *t = tokenizer_bytes(tokenizer, id, &bytes, &special);
-                bool may = t && bytes && !special && grammar_step(g, state, t, bytes) >= 0;
-                ck_assert_int_eq(may, logits[id] == 0);
-                if (may && random() % ++n == 0) chosen = id;
-            }
-            ck_assert_int_ge(chosen, 0);
-            size_t bytes;
-            bool special;
-            const char *t = tokenizer_bytes(tokenizer, chosen, &bytes, &special);
-            buffer_add(&text, t, bytes);
-            state = grammar_step(g, state, t, bytes);
-        }
-        json_t *value = grammar_ends(g, state) ? json_loadb(text.data, text.n, 0, NULL) : NULL;
-        ck_assert_msg(value || !grammar_ends(g, state), "%s", text.data);
-        json_decref(value);
-        buffer_free(&text);
-    }
-    free(logits);
-    vocabulary_free(v);
-    grammar_free(g);
+    expect("llama", false, NULL, "{\"a\": 1} is JSON", "t:{\"a\": 1} is JSON");
+    expect("llama", false, NULL, "no {call}", "t:no {call}");
 }
 END_TEST
 
@@ -280,9 +270,9 @@ int main(int argc, char **argv) {
     tcase_add_test(c, test_reasoning);
     tcase_add_test(c, test_hermes);
     tcase_add_test(c, test_llama);
-    tcase_add_test(c, test_schemas);
-    tcase_add_test(c, test_refused);
-    tcase_add_test(c, test_masks);
+    tcase_add_test(c, test_formats);
+    tcase_add_test(c, test_format_of_template);
+    tcase_add_test(c, test_thoughts);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

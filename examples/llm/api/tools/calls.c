@@ -1,7 +1,7 @@
 /* {"name": "f", "arguments": {...}}, byte by byte: the name as soon as it is whole, the arguments
  * as they are written. */
-#include "examples/llm/api/buffer.h"
-#include "examples/llm/api/text.h"
+#include "examples/llm/api/tools/call.h"
+#include "examples/llm/base/buffer.h"
 #include <string.h>
 
 static bool is_space(char c) {

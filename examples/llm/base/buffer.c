@@ -1,4 +1,4 @@
-#include "examples/llm/api/buffer.h"
+#include "examples/llm/base/buffer.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
