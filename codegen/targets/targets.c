@@ -1,4 +1,4 @@
-/* The targets there are. */
+/* The table of all targets. */
 #include "codegen/targets/targets.h"
 #include <string.h>
 

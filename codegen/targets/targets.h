@@ -1,4 +1,4 @@
-/* targets.h - which targets there are, for code that need not know what they are. */
+/* targets.h - finds a target by its name, for code that does not depend on which one it is. */
 #ifndef ET_TARGETS_H
 #define ET_TARGETS_H
 

@@ -25,7 +25,7 @@ static bool fill(int fd, const char *from, size_t bytes) {
     return lseek(fd, 0, SEEK_SET) == 0;
 }
 
-/* What FD has, MOST bytes of it, and a 0 behind; NULL with errno. */
+/* All that file FD contains, at most MOST bytes, with a 0 appended; NULL with errno set. */
 static char *contents(int fd, size_t most, size_t *out_bytes) {
     struct stat st;
     if (fstat(fd, &st)) return NULL;
@@ -42,7 +42,7 @@ static char *contents(int fd, size_t most, size_t *out_bytes) {
     return buffer;
 }
 
-/* An errno, or 0: the tool ran and *OUT_STATUS is how it ended. */
+/* Returns an errno, or 0 where the tool ran; then *OUT_STATUS is its wait status. */
 static int run(const char *const *argv, const int fd[3], int *out_status) {
     posix_spawn_file_actions_t fa;
     pid_t pid;
@@ -57,7 +57,7 @@ static int run(const char *const *argv, const int fd[3], int *out_status) {
     return err;
 }
 
-/* For an error: how it went wrong. */
+/* What went wrong, as the end of an error message. */
 static char *failure(et_arena *arena, int err, int status, const char *said) {
     if (err) return et_printf(arena, "cannot be started: %s", strerror(err));
     if (WIFSIGNALED(status)) return et_printf(arena, "was ended by signal %d", WTERMSIG(status));

@@ -1,49 +1,50 @@
-/* amdgpu.h - what the files of this family share, and what its targets have besides et_target. */
+/* amdgpu.h - what the files of this family share, and facts of its targets beside et_target. */
 #ifndef ET_AMDGPU_H
 #define ET_AMDGPU_H
 
 #include "codegen/emit/emit.h"
 
-/* A field of a hardware register, as s_getreg encodes it. */
+/* A bit field of a hardware register, encoded for s_getreg. */
 struct amdgpu_register {
-    int id, offset, bits; /* bits 0: the target has no such register, the value is 0 */
+    int id, offset, bits; /* bits 0: the target has no such register, and the value is 0 */
 };
 
 struct amdgpu {
     int oclc_isa; /* __oclc_ISA_version of the device libraries */
     struct amdgpu_register die, hw_id;
-    const char *clock; /* intrinsic reading the constant-rate clock */
-    int clock_message; /* its argument and an i64 overload, where the clock is asked by message */
-    const char *drain; /* instruction that waits until this wave's stores have been answered */
-    /* Forgets what this CU's own caches hold: enough to see what another workgroup of the die wrote
-     * and had answered. Of targets with die_fence. */
+    const char *clock; /* intrinsic that reads the constant-rate clock */
+    int clock_message; /* its argument, where the clock is read by a message; the intrinsic is
+                          overloaded by i64 */
+    const char *drain; /* instruction that waits until all stores of this wave are complete */
+    /* Instruction that invalidates the caches of this CU: enough to see completed stores of other
+     * workgroups on the same die. For targets with die_fence. */
     const char *die_acquire;
-    /* The last word of a descriptor of plain memory, which loads are made with that there may be
-     * none of; 0: they are made in another way. */
+    /* The last word of a buffer descriptor of plain memory, by which predicated loads are made; 0:
+     * they are made without a descriptor. */
     unsigned buffer;
     const char *features;
-    /* Functions are given their uniform arguments in vector registers. LLVM 22 has a caller and a
-     * callee disagree about scalar ones where scratch is reached through a descriptor in s[0:3]. */
+    /* Uniform arguments of functions are passed in vector registers: LLVM 22 lets caller and callee
+     * disagree about scalar ones where scratch is addressed through a descriptor in s[0:3]. */
     bool vector_arguments;
 };
 
-/* What multiplies. */
+/* The instruction of a product. */
 struct amdgpu_product {
     enum {
         AMDGPU_MFMA,   /* (A, B, C, cbsz, abid, blgp) */
         AMDGPU_SMFMAC, /* (A, B, C, index, cbsz, abid): A of half the k */
         AMDGPU_WMMA,   /* (A, B, C), overloaded by the types of the result and of A */
-        AMDGPU_FMA,    /* no such instruction: a lane's products one by one. The text of $0 += $1 of
-                          lane number %d of these sixteen * $2 */
+        AMDGPU_FMA, /* no matrix instruction: multiply-adds of each lane. The name is the text for
+                       $0 += $1 of lane %d of these sixteen * $2 */
     } kind;
     const char *name; /* of the intrinsic, or the text */
-    /* As the intrinsic has it; CODES: eight in 64 bits, FNUZ the same where the code of minus zero
-     * is none of a number. */
+    /* Type of the operands as the intrinsic takes them. CODES: eight values of 8 bits in 64 bits.
+     * FNUZ: the same in a format where the encoding of minus zero is NaN. */
     enum { AMDGPU_F32, AMDGPU_F16, AMDGPU_BF16, AMDGPU_I16, AMDGPU_CODES, AMDGPU_FNUZ } element;
 };
 
-/* With 64 lanes; with 32; where the halves of 32 lanes both hold all k and the instruction deals
- * rows of the result to them in turn; where there is no instruction. */
+/* Of 64 lanes; of 32; of 32 whose halves both hold all k, with rows of the result alternating
+ * between the halves; and where there is no matrix instruction. */
 extern const et_layout amdgpu_rows_64, amdgpu_rows_32, amdgpu_rows_paired, amdgpu_rows_transposed;
 
 extern const et_family et_amdgpu;
@@ -84,8 +85,8 @@ val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
 /* ---- codes.c ---- */
 extern const et_unscaled_family amdgpu_bare;
-/* What that decodes: all quantised types, those of integers of four bits as sixteenths; E4M3: what
- * sums of the target's own e4m3 are multiplied by. */
+/* The decodings that it has: all quantised types; values of integers of four bits are sixteenths.
+ * E4M3: the factor for sums of the target's own e4m3. */
 #define AMDGPU_DECODE(E4M3)                                                                        \
     {                                                                                              \
         [ET_E4M3] = {.unscaled = true, .times = (E4M3)},                                           \
@@ -98,7 +99,8 @@ extern const et_unscaled_family amdgpu_bare;
         }                                                                                          \
     }
 val amdgpu_codes(cg *, const val v[4]);
-val amdgpu_clean_codes(cg *, val word); /* four of them, with zero for minus zero */
+val amdgpu_clean_codes(cg *,
+                       val word); /* WORD holds four values of e4m3: minus zero becomes zero */
 
 /* ---- product.c, math.c, object.c ---- */
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
@@ -118,19 +120,19 @@ bool amdgpu_count(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE 
 /* ---- what targets have in common ---- */
 extern const struct amdgpu_product amdgpu_mfma_bf16, amdgpu_mfma_f16, amdgpu_mfma_f32,
     amdgpu_smfmac_bf16, amdgpu_smfmac_f16, amdgpu_wmma_bf16, amdgpu_wmma_f16, amdgpu_fma_f32;
-/* HW_ID; a buffer is of 32 bits, no swizzling. */
+/* Register HW_ID; buffers of 32-bit elements without swizzling. */
 #define AMDGPU_CDNA                                                                                \
     .hw_id = {4, 0, 32}, .clock = "llvm.amdgcn.s.memrealtime", .drain = "s_waitcnt vmcnt(0)",      \
     .buffer = 0x27000, .features = ""
 #define AMDGPU_CDNA_TARGET .family = &et_amdgpu, .wave = 64, .loads = 16, .deep = true, .simds = 4
-/* Of several dies: XCC_ID. */
+/* With several dies: register XCC_ID. */
 #define AMDGPU_CDNA3 AMDGPU_CDNA, .die = {20, 0, 4}, .die_acquire = "buffer_inv sc0"
 #define AMDGPU_CDNA3_TARGET AMDGPU_CDNA_TARGET, .dies = true, .die_fence = true
-/* HW_ID1; GET_REALTIME. */
+/* Register HW_ID1; message GET_REALTIME. */
 #define AMDGPU_RDNA                                                                                \
     .hw_id = {23, 0, 32}, .clock = "llvm.amdgcn.s.sendmsg.rtn", .clock_message = 0x83,             \
     .features = "+cumode"
-/* SIMDs of one CU: +cumode keeps a workgroup there. */
+/* The SIMDs of one CU: with +cumode a workgroup does not spread over two. */
 #define AMDGPU_RDNA_TARGET                                                                         \
     .family = &et_amdgpu, .wave = 32, .loads = 8, .no_bf16_rounding = true, .simds = 2,            \
     .lds_bytes = 65536, .decode = AMDGPU_DECODE(1)

@@ -1,15 +1,15 @@
-/* Codes: those of e4m3 that products are made of, and those of weights made numbers by what
- * instructions there are for it. */
+/* Quantised values: operands in e4m3 of fp8 x fp8 products, and conversion of weights to f32 by the
+ * target's instructions. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 
-/* Bit 7 of each sum below is set where bits 0 to 6
- * are not all zero. */
+/* Bit 7 of each byte of the sum is set where bits 0 to 6 are not all zero. */
 val amdgpu_clean_codes(cg *g, val word) {
     val rest = cg_i32(g, 0x7f7f7f7f), sum = cg_add(g, LLVMBuildAnd(g->b, word, rest, ""), rest);
     return LLVMBuildAnd(g->b, word, LLVMBuildOr(g->b, sum, rest, ""), "");
 }
 
-/* Where codes mean half as much, of half the value; and of zero without its sign. */
+/* Where an encoding stands for half the value (fnuz), half of each value is encoded; zeros lose
+ * their sign. */
 val amdgpu_codes(cg *g, const val v[4]) {
     val word = cg_i32(g, 0), half[4];
     for (int i = 0; i < 4; i++)
@@ -25,7 +25,7 @@ val amdgpu_codes(cg *g, const val v[4]) {
 
 enum { SIGNS = (int)0x88888888, UPPER_HALVES = 0x07060302 };
 
-/* Those of the target's e4m3, or NULL: it has no instruction for them. */
+/* The product of the target's own e4m3, or NULL where it has none. */
 static const struct amdgpu_product *e4m3_of(const cg *g) {
     const et_fragment *f = et_target_fragment(g->t, ET_E4M3);
     return f ? f->own : NULL;
@@ -40,8 +40,8 @@ static void take_e4m3(cg *g, val word, val *out) {
     }
 }
 
-/* V >> 4, in a form that LLVM does not make a part of other shifts: where instructions read bytes
- * of their operands, no other shift is needed. */
+/* V >> 4, hidden from LLVM so that it is not merged with other shifts: instructions that select a
+ * byte of their operand then need no further shift. */
 static val fours_up(cg *g, val v) {
     static const char text[] = "v_lshrrev_b32 $0, 4, $1", where[] = "=v,v";
     LLVMTypeRef type = LLVMFunctionType(g->i32, &g->i32, 1, false);
@@ -50,7 +50,7 @@ static val fours_up(cg *g, val v) {
     return LLVMBuildCall2(g->b, type, shift, &v, 1, "");
 }
 
-/* The instruction has a signed number of four bits as sixteenths. */
+/* v_cvt_off_f32_i4 converts a signed 4-bit integer to sixteenths. */
 static void take_fours(cg *g, et_dtype code, val word, val *out) {
     if (code == ET_U4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
     val half[] = {word, fours_up(g, word)};

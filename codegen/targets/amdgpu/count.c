@@ -1,7 +1,7 @@
-/* What machine code a task multiplies by: the instructions of the blocks in which its matrix
- * instructions stand. LLVM's text of the code says of each block how many loops it is in; a tile's
- * code begins with its mark (amdgpu_mark), which holds the task's number. Those of them that are in
- * loops are also the regions of what llvm-mca reads. */
+/* Counts the machine code of each task's products: the instructions of the basic blocks that
+ * contain its matrix instructions. LLVM's assembly text says how many loops each block is in. The
+ * code of a tile begins with its mark (amdgpu_mark), which holds the number of the task. Blocks in
+ * loops are also written as regions for llvm-mca. */
 #include "codegen/emit/emit.h"
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <stdlib.h>
@@ -10,17 +10,18 @@
 struct reader {
     et_product_code *code;
     int ncode;
-    int task, depth;             /* of the last mark; -1 where it is none that is known */
-    bool tile;                   /* the next mark is a tile's */
-    bool out;                    /* what is found is kept */
-    long long m0;                /* what was put there last, -1: not a number */
-    int block;                   /* loops around it */
-    int64_t instructions, flops; /* of the block so far, */
-    int64_t f32_flops;           /* beside those of products of f32, */
-    bool *others;                /* which count where a task has no others */
+    int task, depth;             /* from the last mark; -1 where it is unknown */
+    bool tile;                   /* the next mark begins a tile */
+    bool out;                    /* second pass: results are kept */
+    long long m0;                /* the value of m0, or -1 where it is not a constant */
+    int block;                   /* the number of loops around the current block */
+    int64_t instructions, flops; /* in the current block, */
+    int64_t f32_flops;           /* excluding products of f32, */
+    bool *others; /* per task: it has products of other types, so that those of f32 do not count */
     bool codes;
-    const char *block_text, *at; /* of LLVM's text: where the block began, and how far it is read */
-    FILE *loops;                 /* for llvm-mca, or NULL */
+    const char *block_text,
+        *at;     /* in LLVM's text: the start of the block, and the position of the reader */
+    FILE *loops; /* for llvm-mca, or NULL */
     et_program *whole;
 };
 
@@ -37,8 +38,7 @@ static void write_region(const struct reader *r) {
     fprintf(r->loops, "# LLVM-MCA-END\n");
 }
 
-/* Products of f32 beside others are none of the task's: they turn scales (step/decode/unscaled.c).
- */
+/* Beside other products those of f32 only apply scales (step/decode/unscaled.c): not counted. */
 static void end_block(struct reader *r) {
     bool of_task = r->task >= 0 && r->task < r->ncode;
     if (of_task && r->flops) r->others[r->task] = true;
@@ -58,7 +58,7 @@ static void end_block(struct reader *r) {
     r->block = 0;
 }
 
-/* "v_mfma_f32_16x16x32_bf16": of the products, in all lanes together. */
+/* Flops of an instruction such as "v_mfma_f32_16x16x32_bf16", over all lanes. */
 static int64_t flops_of(const char *name) {
     int m, n, k;
     if (strncmp(name, "v_mfma", 6) != 0 && strncmp(name, "v_wmma", 6) != 0) return 0;
@@ -75,7 +75,7 @@ static void mark(struct reader *r) {
     r->tile = !r->tile;
 }
 
-/* AT, of N bytes, begins with its name. */
+/* The instruction at AT, N bytes of text that begin with its name. */
 static void instruction(struct reader *r, const char *at, size_t n) {
     char to[8], from[32], text[96];
     snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text), at);
@@ -114,7 +114,8 @@ static void read_line(struct reader *r, const char *line, size_t n) {
     r->at = line + n + 1;
 }
 
-/* All of TEXT. OUT: what it finds is kept, and not just which tasks have other products. */
+/* Reads all of TEXT. OUT: results are kept; else it only notes which tasks have products of other
+ * types. */
 static void read_text(struct reader *r, LLVMMemoryBufferRef text, bool out) {
     const char *at = LLVMGetBufferStart(text), *end = at + LLVMGetBufferSize(text);
     r->out = out;
@@ -123,14 +124,14 @@ static void read_text(struct reader *r, LLVMMemoryBufferRef text, bool out) {
     r->block_text = r->at = at;
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!stop) break; /* the last line ends in one */
+        if (!stop) break; /* every line ends with a newline */
         read_line(r, at, (size_t)(stop - at));
         at = stop + 1;
     }
     end_block(r);
 }
 
-/* Of N[0] + N[1] products of the task's, the latter sum rows. */
+/* Of N[0] + N[1] products of the task, the latter only compute sums of rows, and are left out. */
 static void leave_out_sums(et_product_code *code, const int n[2]) {
     for (int k = 0; k < 2 && n[1]; k++)
         code->flops[k] = code->flops[k] * n[0] / (n[0] + n[1]);
@@ -138,7 +139,7 @@ static void leave_out_sums(et_product_code *code, const int n[2]) {
 
 bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n, FILE *loops) {
     struct reader r = {.code = out, .ncode = n, .loops = loops, .whole = g->whole};
-    LLVMModuleRef copy = LLVMCloneModule(g->mod); /* which making code of changes */
+    LLVMModuleRef copy = LLVMCloneModule(g->mod); /* code generation changes the module */
     LLVMMemoryBufferRef text = NULL;
     char *err = NULL;
     LLVMSetTargetMachineAsmVerbosity(tm, true);

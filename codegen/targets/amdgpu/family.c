@@ -1,4 +1,4 @@
-/* The family of AMD's GPUs: LLVM's target AMDGPU, code objects for HSA. */
+/* AMD's GPUs: LLVM's target AMDGPU, code objects for HSA. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <llvm-c/Target.h>
 
@@ -27,7 +27,8 @@ const et_family et_amdgpu = {
     .opaque = amdgpu_opaque,
     .rounds_products = true,
     .scope = {[ET_SCOPE_WORKGROUP] = "workgroup",
-              [ET_SCOPE_DIE] = "agent", /* LLVM has none of a die: die_acquire */
+              [ET_SCOPE_DIE] =
+                  "agent", /* LLVM has no scope of a die; die_acquire is emitted by hand */
               [ET_SCOPE_DEVICE] = "agent",
               [ET_SCOPE_SYSTEM] = ""},
     .features = features,

@@ -23,7 +23,8 @@ const et_target et_amdgpu_gfx942 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
-    .fp8_times = 4, /* e4m3 as OCP has it is half as much here, of either operand */
+    .fp8_times =
+        4, /* its e4m3 is fnuz: an encoding of OCP's e4m3 has half the value, for each operand */
     .decode = AMDGPU_DECODE(2),
     .own = &own,
 };

@@ -1,4 +1,4 @@
-/* The kernel's declaration, its local memory, and what its hardware tells it of itself. */
+/* The kernel's declaration, its local memory, and ids read from hardware registers. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void function_attribute(cg *g, val fn, const char *name) {
                             enum_attribute(g, name, 0));
 }
 
-/* How the kernel is run, which what it calls must know too. */
+/* Attributes of the launch, which functions that the kernel calls need as well. */
 static void declare(cg *g, val fn) {
     function_attribute(g, fn, "nounwind");
     char range[32];
@@ -29,7 +29,7 @@ static void declare(cg *g, val fn) {
     attribute(g, fn, "amdgpu-flat-work-group-size", range);
     int waves = (items / g->t->wave + g->t->simds - 1) / g->t->simds;
     snprintf(range, sizeof range, "%d,%d", waves, waves);
-    attribute(g, fn, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
+    attribute(g, fn, "amdgpu-waves-per-eu", range); /* one workgroup per CU, because of its LDS */
     attribute(g, fn, "uniform-work-group-size", "true");
     attribute(g, fn, "amdgpu-implicitarg-num-bytes", "0");
     static const char *const no[] = {
@@ -97,7 +97,7 @@ void amdgpu_declare_local(cg *g) {
     LLVMSetAlignment(g->lds, 16);
 }
 
-/* An instruction that takes its address. */
+/* An empty instruction with its address as an operand. */
 void amdgpu_keep_local(cg *g) {
     LLVMTypeRef type = LLVMFunctionType(g->none, &g->lptr, 1, false);
     val hold = LLVMGetInlineAsm(type, "", 0, "s", 1, true, false, LLVMInlineAsmDialectATT, false);

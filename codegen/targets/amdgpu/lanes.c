@@ -1,4 +1,4 @@
-/* What the lanes of a wave tell each other. */
+/* Exchange between the lanes of a wave: shuffles, votes, reads of another lane. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 
 val amdgpu_first_active(cg *g, val v) {
@@ -15,7 +15,8 @@ val amdgpu_pick(cg *g, val v, val lane) {
 }
 
 val amdgpu_shuffle_xor(cg *g, val v, int mask) {
-    if (mask == 1 || mask == 2) { /* within four lanes: a permutation, free with the next use */
+    if (mask == 1 || mask == 2) { /* within four lanes: a DPP permutation, which becomes part of the
+                                     instruction that uses it */
         val args[] = {LLVMGetPoison(g->i32),
                       v,
                       cg_i32(g, mask == 1 ? 0xB1 : 0x4E),

@@ -9,7 +9,8 @@
 
 enum { MAX_LIBRARY = 256 << 20 };
 
-/* To 2.5 ulp: the hardware's own instructions with scaling around them. A constant stays one. */
+/* Allows errors of 2.5 ulp, so that the hardware's instructions, with scaling, are used. Constants
+ * are returned as they are. */
 static val loose(cg *g, val v) {
     if (!LLVMIsAInstruction(v)) return v;
     LLVMMetadataRef ulp = LLVMValueAsMetadata(LLVMConstReal(g->f32, 2.5));
@@ -19,8 +20,8 @@ static val loose(cg *g, val v) {
     return v;
 }
 
-/* Not LLVM's fence of arithmetic: to that it may give a register that lanes share, of a value that
- * they do not, and then knows no instruction for it. */
+/* Not llvm.arithmetic.fence: LLVM may allocate a scalar register for its result though the value is
+ * divergent, and then fails to select an instruction. */
 static val opaque_one(cg *g, val v) {
     LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, false);
     val copy =
@@ -78,8 +79,8 @@ static bool wanted(cg *g) {
     return false;
 }
 
-/* The switches the libraries read, which their own tree ships as one file per value. Defined here
- * they need no file for an ISA newer than the libraries. */
+/* The variables by which the libraries are configured, which ROCm ships as one file per value.
+ * Defined here, no file is needed for an ISA newer than the libraries. */
 static void define_switches(cg *g) {
     const struct {
         const char *name;
@@ -103,8 +104,8 @@ static void define_switches(cg *g) {
     }
 }
 
-/* Everything but the kernels becomes internal and is inlined. Another compiler's idea of the
- * processor would forbid that, so it is dropped. */
+/* Everything but the kernels becomes internal and is inlined. Attributes that name another
+ * processor would forbid that, and are removed. */
 static void own_functions(cg *g) {
     static const char *const foreign[] = {"target-cpu", "target-features", "frame-pointer",
                                           "no-trapping-math", "stack-protector-buffer-size"};

@@ -1,14 +1,15 @@
-/* Loads that there may be none of. */
+/* Predicated loads. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 
 static LLVMTypeRef words(cg *g) {
     return LLVMVectorType(g->i32, 4);
 }
 
-/* Through a descriptor of no bytes, where there is nothing to load; its addresses take no vector
- * instructions, either. */
+/* Through a buffer descriptor, whose size is 0 where the predicate is false. Its addresses take no
+ * vector instructions either. */
 static val from_buffer(cg *g, val cond, val base, val ahead, val offset) {
-    /* Not all ones: LLVM makes those of COND in vector registers, and a loop around each load. */
+    /* Not all ones: LLVM would compute the select of COND in vector registers, and emit a loop
+     * around each load. */
     const uint64_t all = UINT32_MAX - 15;
     val from = cg_gep(g, base, ahead);
     val none = LLVMConstInt(g->i64, 0, false);
@@ -24,7 +25,7 @@ static val from_buffer(cg *g, val cond, val base, val ahead, val offset) {
 
 val amdgpu_load_if(cg *g, val cond, val base, val ahead, val offset) {
     if (amdgpu_of(g)->buffer) return from_buffer(g, cond, base, ahead, offset);
-    /* All lanes ask for the same instead. */
+    /* Where COND is false all lanes load from the same place. */
     ahead = cg_select(g, cond, ahead, LLVMConstInt(g->i64, 0, false));
     offset = LLVMBuildZExt(g->b, cg_select(g, cond, offset, cg_i32(g, 0)), g->i64, "");
     val v = LLVMBuildLoad2(g->b, words(g), cg_gep(g, cg_gep(g, base, ahead), offset), "");

@@ -1,4 +1,5 @@
-/* The code object: LLVM's object file, linked by ld.lld; the manifest inside; what came out. */
+/* The code object: LLVM's object file, linked by ld.lld, with the manifest; and facts read back
+ * from it. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include "codegen/targets/tool.h"
 #include "ir/base/diag.h"
@@ -8,8 +9,8 @@
 
 /* ---- the manifest ---- */
 
-/* In a section that is not loaded, as module-level assembly: the only way to one without the alloc
- * flag. */
+/* In a section that is not loaded. Module-level assembly is the only way to a section without the
+ * alloc flag. */
 void amdgpu_embed(cg *g, const char *manifest) {
     char *text = NULL;
     size_t bytes = 0;

@@ -1,4 +1,4 @@
-/* Matrix products: a fragment of each operand into a sum. */
+/* Matrix products: multiplies a fragment of each operand and adds to a sum. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <string.h>
 
@@ -19,7 +19,7 @@ const struct amdgpu_product amdgpu_wmma_f16 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f3
 const struct amdgpu_product amdgpu_fma_f32 = {
     AMDGPU_FMA, "v_fmac_f32_dpp $0, $1, $2 row_share:%d row_mask:0xf bank_mask:0xf", AMDGPU_F32};
 
-/* In all of them lane l has sums of consecutive rows n and of m = l % 16. */
+/* In all layouts lane l has sums of consecutive rows n, and of m = l % 16. */
 
 const et_layout amdgpu_rows_64 = {.k = {{0, 0, 0, 0, 1, 2}},
                                   .n = {{1, 2, 4, 8}},
@@ -33,19 +33,20 @@ const et_layout amdgpu_rows_32 = {.k = {{0, 0, 0, 0, 1}},
                                   .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
                                   .sum_m = {{1, 2, 4, 8}}};
 
-/* The first operand has its rows in the order that undoes how the results are dealt. */
+/* Rows of the first operand are loaded in the order that undoes how the instruction deals the
+ * results. */
 const et_layout amdgpu_rows_paired = {.n = {{8, 1, 2, 4}},
                                       .m = {{1, 2, 4, 8}},
                                       .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
                                       .sum_m = {{1, 2, 4, 8}}};
 
-/* Lane v of a half holds the row of the half's v-th result. */
+/* Lane v of a half wave holds the row of that half's result number v. */
 const et_layout amdgpu_rows_transposed = {.n = {{1, 2, 4, 8, 8}},
                                           .m = {{1, 2, 4, 8}},
                                           .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
                                           .sum_m = {{1, 2, 4, 8}}};
 
-/* Part I of codes, of which eight are one operand. CLEAN: they may hold minus zero. */
+/* Part I of V: eight values of 8 bits. CLEAN: they may contain minus zero, which becomes zero. */
 static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val v, int i,
                          bool clean) {
     val word[2];
@@ -58,7 +59,8 @@ static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val 
     return p->kind == AMDGPU_WMMA ? two : LLVMBuildBitCast(g->b, two, g->i64, "");
 }
 
-/* Part I, of LANE_K k's, as the instruction takes it. WEIGHT: it comes from memory as it lies. */
+/* Part I of V, with LANE_K k in a lane, as the instruction takes it. WEIGHT: it is as loaded from
+ * memory. */
 static val operand(cg *g, const et_fragment *fr, int lane_k, val v, int i, bool weight) {
     const struct amdgpu_product *p = fr->own;
     if (p->element >= AMDGPU_CODES) return operand_codes(g, p, lane_k, v, i, weight);
@@ -79,8 +81,8 @@ static val operand(cg *g, const et_fragment *fr, int lane_k, val v, int i, bool 
                                   "");
 }
 
-/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. As
- * text, because of LLVM's own instructions each would fetch the lane's value by one of its own. */
+/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds.
+ * Emitted as text, since LLVM would fetch each lane's value by an instruction of its own. */
 static val multiply_add(cg *g, const struct amdgpu_product *p, val n, val m, val acc) {
     LLVMTypeRef t[] = {g->f32, g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, 3, false);
     unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
@@ -110,7 +112,7 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
                       zero};
         LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
         switch (p->kind) {
-        case AMDGPU_SMFMAC: /* of `packed` */
+        case AMDGPU_SMFMAC: /* the 2:4 sparse product */
         case AMDGPU_MFMA:
             acc = cg_call(g, p->name, 0, NULL, 6, args);
             break;
@@ -125,7 +127,7 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
     return acc;
 }
 
-/* N of V's elements, of 16 bits as the instruction takes them, from number FROM on. */
+/* N elements of V from number FROM on, 16 bits each, in the type of the instruction. */
 static val elements(cg *g, const struct amdgpu_product *p, val v, int from, int n) {
     LLVMTypeRef e = p->element == AMDGPU_F16 ? g->f16 : g->i16;
     int all = (int)LLVMGetVectorSize(LLVMTypeOf(v)) * 2;
@@ -137,7 +139,7 @@ static val elements(cg *g, const struct amdgpu_product *p, val v, int from, int 
                                   LLVMConstVector(at, (unsigned)n), "");
 }
 
-/* Two instructions, which find their part of the index at its first and second byte. */
+/* Two instructions, with the first and the second byte of the index. */
 val amdgpu_multiply_packed(cg *g, const et_fragment *fr, const val *n, const val *index,
                            const val *m, val acc) {
     const struct amdgpu_product *p = fr->packed;

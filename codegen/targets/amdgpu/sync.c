@@ -1,8 +1,8 @@
-/* Barriers, fences by hand, the clock, and what only the scheduler or a trace sees. */
+/* Barriers, fences that LLVM has no IR for, the clock, and hints for scheduler and trace. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <string.h>
 
-/* An instruction that nothing of memory may pass. */
+/* An instruction that memory operations are not moved across. */
 static void instruction(cg *g, const char *text) {
     LLVMTypeRef type = LLVMFunctionType(g->none, NULL, 0, false);
     val code = LLVMGetInlineAsm(type, text, strlen(text), "~{memory}", 10, true, false,
@@ -10,7 +10,7 @@ static void instruction(cg *g, const char *text) {
     LLVMBuildCall2(g->b, type, code, NULL, 0, "");
 }
 
-/* Inside a workgroup LLVM's release does not wait until other waves' stores have reached L2. */
+/* LLVM's release at workgroup scope does not wait until other waves' stores have reached the L2. */
 void amdgpu_barrier(cg *g, bool drain) {
     unsigned scope = g->sync[ET_SCOPE_WORKGROUP];
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, scope, "");

@@ -1,15 +1,16 @@
-/* Sine and cosine: the angle in quarter turns, and polynomials of what is left of it. */
+/* Sine and cosine: the angle is reduced to quarter turns and a remainder, of which polynomials are
+ * computed. */
 #include "codegen/targets/nvptx/math.h"
 #include <math.h>
 
-/* A quarter turn is the sum of three f32. As long as the number of turns is exact, their products
- * with it are taken off one by one without losing anything. */
+/* Cody-Waite reduction: a quarter turn is the sum of three f32. As long as the number of turns is
+ * exact, subtracting its products with them one by one loses nothing. */
 enum { FEW = 1 << 17 };
 static const double quarter[] = {1.5707963705062866, -4.371138828673793e-08,
                                  -1.7151245100059406e-15};
 
 struct angle {
-    val turns; /* quarter, i32; modulo 4 at least */
+    val turns; /* quarter turns, i32; correct modulo 4 */
     val rest;  /* between -pi / 4 and pi / 4, or a little beyond */
 };
 
@@ -21,7 +22,7 @@ static struct angle reduce_small(cg *g, val x) {
     return (struct angle){LLVMBuildFPToSI(g->b, n, g->i32, ""), x};
 }
 
-/* 2 / pi in binary, after a word of zeros. */
+/* The binary digits of 2 / pi, after a word of zeros. */
 static val table(cg *g) {
     static const uint32_t words[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                      0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
@@ -42,7 +43,7 @@ static val wide(cg *g, val v) {
     return LLVMBuildZExt(g->b, v, g->i64, "");
 }
 
-/* 32 bits of the table, the first of which is number FIRST + 32 I. */
+/* 32 bits of the table from bit FIRST + 32 I on. */
 static val window(cg *g, val first, int i) {
     val word = cg_addi(g, LLVMBuildLShr(g->b, first, cg_i32(g, 5), ""), i), pair[2];
     for (int k = 0; k < 2; k++) {
@@ -54,8 +55,9 @@ static val window(cg *g, val first, int i) {
     return cg_call(g, "llvm.fshl", 1, &g->i32, 3, args);
 }
 
-/* X = m 2^(e - 23), of which m times 2 / pi has to be known modulo 4 and to the bit 2^-62: bits of
- * 2 / pi that make multiples of 4 are left out, and so are those after the 96 that follow. */
+/* Payne-Hanek reduction: X = m 2^(e - 23), and m times 2 / pi is needed modulo 4 and down to the
+ * bit 2^-62. So digits of 2 / pi that only make multiples of 4 are left out, and so are those after
+ * the following 96. */
 static struct angle reduce_large(cg *g, val x) {
     val bits = nvptx_bits(g, x), one = cg_i64(g, 1);
     val e = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, cg_i32(g, 23), ""), cg_i32(g, 255), "");
@@ -101,7 +103,7 @@ static struct angle reduced(cg *g, val x) {
     return r;
 }
 
-/* The sine of X and AHEAD quarter turns more. */
+/* The sine of X plus AHEAD quarter turns. */
 static val sine_shifted(cg *g, val x, int ahead) {
     static const double s[] = {-0.16666666637, 0.0083333288325, -0.00019839162365, 2.7167121399e-6};
     static const double c[] = {0.041666666616, -0.0013888883156, 2.4799362671e-5, -2.7197297562e-7};

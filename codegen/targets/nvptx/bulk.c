@@ -1,7 +1,7 @@
-/* Copies of rectangles of a matrix to shared memory by the unit for tensors, which one thread asks
- * for: cp.async.bulk.tensor. What matrix it is the unit reads from a map of 128 bytes in memory,
- * which is made here, in the kernel (tensormap.replace), so that neither the file nor the runtime
- * has to know of it. PTX ISA, "Tensor-map" and "Data Movement and Conversion". */
+/* TMA: boxes of a matrix are copied to shared memory by cp.async.bulk.tensor, which one thread
+ * issues. The matrix is described by a tensor map of 128 bytes in memory, which the kernel makes
+ * itself (tensormap.replace), so that neither the file nor the runtime needs to know of it. PTX
+ * ISA, "Tensor-map" and "Data Movement and Conversion". */
 #include "codegen/targets/nvptx/nvptx.h"
 #include <string.h>
 
@@ -11,8 +11,8 @@ static void assemble(cg *g, const char *text, const char *constraints, int n, va
     nvptx_together(g, g->none, text, constraints, n, args);
 }
 
-/* FIELD of the map at SCRATCH, of 32 or, where VALUE is an address or i64, 64 bits; with no VALUE
- * it is a number, which the text has. */
+/* Sets FIELD of the map at SCRATCH: 32 bits, or 64 where VALUE is an address or an i64. Without
+ * VALUE the number is part of the text. */
 static void put(cg *g, val scratch, const char *field, const char *number, val value) {
     char text[128];
     bool wide = value && LLVMTypeOf(value) != g->i32;
@@ -26,8 +26,8 @@ static void put(cg *g, val scratch, const char *field, const char *number, val v
              value ? 2 : 1, of);
 }
 
-/* Of a map that is zero all fields but how it goes through the L2. Elements are of 16 bits, of
- * whatever type: they are only copied. */
+/* Sets all fields of a zeroed map but the L2 policy. Elements are 16 bits of any type: they are
+ * only copied. */
 static void fields(cg *g, const et_tensor_map *m, val matrix, val scratch) {
     static const char *const numbers[][2] = {
         {"rank", "1"}, {"elemtype", "1"}, {"interleave_layout", "0"}, {"fill_mode", "0"}};
@@ -63,7 +63,7 @@ static void init(cg *g, val barrier) {
     assemble(g, "mbarrier.init.shared.b64 [$0], 1;", "r,~{memory}", 1, &barrier);
 }
 
-/* For one state space at a time: of both at once ptxas (13.0) makes a fence of the device, too. */
+/* One fence per state space: for both at once ptxas 13.0 emits a fence of device scope as well. */
 static void order(cg *g) {
     assemble(g, "fence.proxy.async.shared::cta; fence.proxy.async.global;", "~{memory}", 0, NULL);
 }
@@ -84,7 +84,7 @@ static void copy(cg *g, val to, val map, val column, val row, val barrier, bool 
     assemble(g, once ? hinted : plain, constraints, once ? 6 : 5, args);
 }
 
-/* One instruction to LLVM: products are in flight. */
+/* A single instruction to LLVM, since asynchronous products are in flight. */
 static void await(cg *g, val barrier, val parity) {
     assemble(g,
              "{ .reg .pred p; look: mbarrier.try_wait.parity.shared.b64 p, [$0], $1; @!p bra look; "

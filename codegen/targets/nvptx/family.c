@@ -1,10 +1,10 @@
-/* The family of NVIDIA's GPUs: LLVM's target NVPTX, PTX or what ptxas makes of it. */
+/* NVIDIA's GPUs: LLVM's target NVPTX; the file is PTX, or what ptxas makes of it. */
 #include "codegen/targets/nvptx/nvptx.h"
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 
-/* Addresses in shared memory of 32 bits: half the registers. LLVM has it as an option of the whole
- * process, which may be given once. */
+/* Makes addresses in shared memory 32 bits wide, which halves their registers. In LLVM that is an
+ * option of the whole process, to be set once. */
 static void short_addresses(void) {
     static bool given;
     const char *const argv[] = {"etcc", "-nvptx-short-ptr"};

@@ -1,7 +1,8 @@
-/* Products of four warps together, of operands in shared memory: wgmma.mma_async, whose shape is 64
- * rows by 8 to 256 columns by 16 k's. Warp w of the four has the sums of rows 16 w to 16 w + 15.
- * The instruction runs on its own: what it reads must stay, and the registers of its sums belong to
- * it, until it has been waited for. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". */
+/* Warpgroup MMA: wgmma.mma_async, 64 rows by 8 to 256 columns by 16 k, issued by four warps
+ * together, with operands in shared memory. Warp w of the four has the sums of rows 16 w to 16 w +
+ * 15. The instruction is asynchronous: until it has been waited for, what it reads must not change,
+ * and the registers of its sums must not be touched. PTX ISA, "Asynchronous Warpgroup Level Matrix
+ * Instructions". */
 #include "codegen/targets/nvptx/nvptx.h"
 #include "ir/base/diag.h"
 #include <string.h>
@@ -10,8 +11,8 @@ enum {
     WARPS = 4,
     MOST_COLUMNS = 256,
     K = 16,
-    /* Eight rows of 64 or 128 bytes are a pattern, where piece p of row r lies at p xor r / 2 % 4
-     * or p xor r % 8: the swizzles of 64 and 128 bytes, in the upper half of a descriptor. */
+    /* The swizzle pattern is eight rows of 64 or 128 bytes, where piece p of row r lies at p xor r
+     * / 2 % 4 or p xor r % 8; which of the two is in the upper half of a descriptor. */
     ROW = 64,
     ROWS = 8,
     SWIZZLE_64 = 2 << 30,
@@ -19,13 +20,13 @@ enum {
     ALIGN = 2 * ROW * ROWS
 };
 
-/* Lane l has rows l / 4 and l / 4 + 8, and of each eight columns l % 4 * 2 and the next. Of the
- * values of 16 x 16 the lowest bit counts columns, the next eights of rows, the highest of columns:
- * the order of the instruction's registers. */
+/* Lane l has rows l / 4 and l / 4 + 8, and of every eight columns l % 4 * 2 and the next. In the
+ * number of a value of 16 x 16 the lowest bit counts columns, the next one the two rows, the
+ * highest the two halves of the columns: the order of the instruction's registers. */
 static const et_layout rows_m = {.sum_m = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_n = {{2, 4}, {1, 0, 8}}};
 static const et_layout rows_n = {.sum_n = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_m = {{2, 4}, {1, 0, 8}}};
 
-/* A call that all warps make together. */
+/* A convergent call: all lanes of the warps execute it together. */
 val nvptx_together(cg *g, LLVMTypeRef result, const char *text, const char *constraints, int n,
                    val *args) {
     static const char name[] = "convergent";
@@ -46,10 +47,10 @@ static void plain(cg *g, const char *text) {
     nvptx_together(g, g->none, text, "~{memory}", 0, NULL);
 }
 
-/* TEXT, in which the sums are operands $0 on, with REST behind them, of N sums that it changes. */
+/* Emits TEXT, which changes N sums: they are operands $0 on, followed by the operands REST. */
 static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum, int nrest,
                       const val *more) {
-    enum { MOST = 160, MOST_REST = 16 }; /* of several products */
+    enum { MOST = 160, MOST_REST = 16 }; /* of one asm, for several products */
     char constraints[MOST * 12 + MOST_REST * 2 + 64] = "";
     LLVMTypeRef out[MOST];
     val args[MOST + MOST_REST];
@@ -71,8 +72,9 @@ static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum
         sum[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
 }
 
-/* What tells the instruction of rows of BYTES from PTR on, which is at a piece of a first row of
- * eight. ACROSS: from these bytes of each row to its next, or no matter. */
+/* The matrix descriptor of rows of BYTES at PTR, which points at a piece of the first of eight
+ * rows. ACROSS: the distance in bytes to the following columns where k runs across rows; else
+ * ignored. */
 static val descriptor(cg *g, int bytes, val ptr, int across) {
     val at = LLVMBuildLShr(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i32, ""), cg_i32(g, 4), "");
     val low = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, at, cg_i32(g, 0x3fff), ""), g->i64, "");
@@ -82,7 +84,8 @@ static val descriptor(cg *g, int bytes, val ptr, int across) {
     return LLVMBuildOr(g->b, low, LLVMConstInt(g->i64, high, false), "");
 }
 
-/* The instruction up to its sums, of N columns; of FRESH sums, which are not added to. */
+/* The text of the instruction up to its sums, for N columns. FRESH: sums are overwritten, not added
+ * to. */
 static size_t instruction(char *text, size_t room, et_dtype operand, int n, bool fresh) {
     const char *type = operand == ET_BF16 ? "bf16" : "f16";
     size_t at = (size_t)snprintf(text, room,
@@ -131,8 +134,9 @@ static void begin(cg *g, int n, val *sum, int words, const val *word) {
         plain(g, text);
 }
 
-/* ptxas 13.0 gives the registers of an operand that stays the same in a loop to one that is made
- * in it. So the former is made there, too, of a zero that is not known to be one. */
+/* ptxas 13.0 may reuse the registers of an operand that a loop does not change for one that is
+ * computed in it. So the former is recomputed in the loop, by adding a zero that ptxas cannot prove
+ * to be one. */
 static void anew(cg *g, val left, int n, val *word) {
     val zero = nvptx_together(g, g->i32, "shr.u32 $0, $1, 31;", "=r,r", 1, &left);
     for (int i = 0; i < n; i++)

@@ -1,10 +1,13 @@
-/* The kernel's declaration, its shared memory, and what its hardware tells it of itself. */
+/* The kernel's declaration, its shared memory, and ids read from special registers. */
 #include "codegen/targets/nvptx/nvptx.h"
 #include <string.h>
 
-enum { KERNEL = 71 };              /* calling convention */
-enum { MAX_PARAMETERS = 32764 };   /* bytes, since PTX 8.1 */
-enum { FUNCTION = -1, FIRST = 1 }; /* what attributes are of */
+enum { KERNEL = 71 };            /* calling convention */
+enum { MAX_PARAMETERS = 32764 }; /* bytes, since PTX 8.1 */
+enum {
+    FUNCTION = -1,
+    FIRST = 1
+}; /* where an attribute belongs: the function, its first parameter */
 
 static void attribute(cg *g, LLVMAttributeIndex at, const char *key, const char *value) {
     LLVMAddAttributeAtIndex(g->fn, at,
@@ -17,14 +20,14 @@ static void enum_attribute(cg *g, val fn, LLVMAttributeIndex at, const char *nam
     LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
 }
 
-/* The two names that a kernel may not have. */
+/* PTX reserves two names, which a kernel may not have. */
 static void avoid_reserved(cg *g) {
     if (strcmp(g->symbol, "_") == 0 || strcmp(g->symbol, "WARP_SZ") == 0)
         g->symbol = et_printf(g->arena, "%s_", g->symbol);
 }
 
-/* The arguments are one parameter, passed by value. One workgroup an SM is what registers are dealt
- * out for; that it has the SM to itself is the doing of its shared memory. */
+/* The arguments are one parameter, passed by value. Registers are allocated for one workgroup per
+ * SM; that the workgroup has the SM to itself follows from its shared memory. */
 void nvptx_declare_kernel(cg *g, size_t bytes) {
     if (bytes > MAX_PARAMETERS)
         cg_error(g, "the program's arguments are %zu bytes, %s takes %d", bytes, g->t->name,
@@ -36,7 +39,7 @@ void nvptx_declare_kernel(cg *g, size_t bytes) {
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMAddAttributeAtIndex(g->fn, FIRST,
                             LLVMCreateTypeAttribute(g->ctx, byval, LLVMArrayType2(g->i8, bytes)));
-    /* It is never written, so functions that get its address may read it where it is. */
+    /* It is never written, so functions may read it through its address without a copy. */
     attribute(g, FIRST, "nvvm.grid_constant", "");
     enum_attribute(g, g->fn, FIRST, "align", 8);
     enum_attribute(g, g->fn, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);
@@ -59,7 +62,7 @@ void nvptx_call_body(cg *g, val call, unsigned divergent) {
     (void)divergent;
 }
 
-/* More than 48 KiB have to be asked for at launch: the driver finds the number in the manifest. */
+/* More than 48 KiB have to be requested at launch: the driver reads the size from the manifest. */
 void nvptx_declare_local(cg *g) {
     g->lds = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(g->i8, 0), "lds", g->family->local);
     LLVMSetLinkage(g->lds, LLVMExternalLinkage);
@@ -70,8 +73,8 @@ void nvptx_keep_local(cg *g) {
     (void)g;
 }
 
-/* Loads of parameters cost no registers that a kernel holds on to, and an address that LLVM does
- * not know would make it copy all of them to the stack. */
+/* Loads of parameters keep no registers occupied, and behind an opaque address LLVM would copy all
+ * of them to the stack. */
 val nvptx_hide(cg *g, val ptr) {
     (void)g;
     return ptr;
@@ -86,9 +89,8 @@ val nvptx_anew(cg *g, val v) {
     return LLVMBuildCall2(g->b, type, move, &v, 1, "");
 }
 
-/* What ptxas 13.0 takes for different in the lanes of a warp, as it does parameters, is so for all
- * that follows from it and in all that is done where it says so: addresses in the descriptors of
- * wgmma are then computed by each lane. A reduction's result is the same. */
+/* ptxas 13.0 treats parameters as divergent, and all that depends on them: wgmma descriptors would
+ * be computed in each lane. The result of a warp reduction it treats as uniform. */
 val nvptx_same(cg *g, val v) {
     val args[] = {v, cg_i32(g, -1)};
     return cg_call(g, "llvm.nvvm.redux.sync.or", 0, NULL, 2, args);

@@ -1,5 +1,5 @@
-/* What the lanes of a warp tell each other. The instructions wait for all lanes that they name, so
- * lanes that have come apart at a branch meet here. */
+/* Exchange between the lanes of a warp: shuffles, votes. The instructions wait for all lanes in
+ * their mask, so lanes that have diverged reconverge here. */
 #include "codegen/targets/nvptx/nvptx.h"
 
 static val everyone(cg *g) {
@@ -18,7 +18,7 @@ static val of_first(cg *g, val v) {
     return broadcast(g, v, cg_i32(g, 0));
 }
 
-/* Called where all lanes are: the first is lane 0. */
+/* Called where all lanes are active: the first is lane 0. */
 val nvptx_first_active(cg *g, val v) {
     LLVMTypeRef t = LLVMTypeOf(v);
     if (t == g->i32) return of_first(g, v);
@@ -41,7 +41,7 @@ val nvptx_read_lane(cg *g, val v, val lane) {
     return broadcast(g, v, lane);
 }
 
-/* Where groups of lanes may be missing, only the two that speak wait for each other. */
+/* Where lanes may be inactive, the mask contains only the two that exchange values. */
 val nvptx_shuffle_xor(cg *g, val v, int mask) {
     val who = everyone(g);
     if (g->diverged) {

@@ -1,13 +1,13 @@
-/* Mathematical functions of f32, without libdevice: instructions of the hardware where they are
- * good enough, and arithmetic around them or polynomials. README.md has their errors,
- * tests/targets/gpus (test_math.c) measures them. Each is a function of the module, made when it is
- * first called. */
+/* Mathematical functions of f32, without libdevice: hardware instructions where they are accurate
+ * enough, with arithmetic around them, or polynomials. README.md lists their errors, which
+ * tests/targets/gpus (test_math.c) measures. Each is a function of the module, created at the first
+ * call. */
 #include "codegen/targets/nvptx/math.h"
 #include "ir/base/diag.h"
 #include <math.h>
 #include <string.h>
 
-/* ---- what they are made of ---- */
+/* ---- building blocks ---- */
 
 val nvptx_poly(cg *g, LLVMTypeRef t, val x, int n, const double *c) {
     val sum = LLVMConstReal(t, c[n - 1]);
@@ -36,7 +36,7 @@ static val with_sign(cg *g, val x, val sign) {
     return cg_call(g, "llvm.copysign", 1, &g->f32, 2, (val[]){x, sign});
 }
 
-/* Between LO and HI; not a number stays it. */
+/* V between LO and HI; NaN stays NaN. */
 val nvptx_clamp(cg *g, val x, double lo, double hi) {
     LLVMTypeRef t = LLVMTypeOf(x);
     x = cg_select(g, nvptx_is(g, LLVMRealOLT, x, lo), LLVMConstReal(t, lo), x);
@@ -48,7 +48,7 @@ val nvptx_opaque(cg *g, val v) {
     return cg_call(g, "llvm.arithmetic.fence", 1, &t, 1, &v);
 }
 
-/* 2 ulp of all f32. */
+/* To 2 ulp for all f32. */
 val nvptx_divide(cg *g, val a, val b) {
     return cg_call(g, "llvm.nvvm.div.full", 0, NULL, 2, (val[]){a, b});
 }
@@ -57,7 +57,7 @@ val nvptx_root(cg *g, val a) {
     return cg_call(g, "llvm.nvvm.sqrt.approx.f", 0, NULL, 1, &a);
 }
 
-/* LLVM's own scales what is small, so that denormal results are right. */
+/* Denormal results become zero; LLVM's llvm.exp2 would scale small arguments to keep them. */
 val nvptx_exp2(cg *g, val a) {
     return cg_call(g, "llvm.nvvm.ex2.approx.ftz", 1, &g->f32, 1, &a);
 }
@@ -68,7 +68,7 @@ struct made {
     et_xop op;
     const char *name;
     val (*body)(cg *, const val *);
-    bool large; /* it stays a function: copies would fill the cache of instructions */
+    bool large; /* not inlined: copies would fill the instruction cache */
 };
 
 static void attributes(cg *g, val fn, bool large) {
@@ -99,7 +99,7 @@ static val call(cg *g, const struct made *f, int n, val *args) {
 
 /* ---- exp, log ---- */
 
-/* 2^(x / ln 2), whose exponent is a rounded product and what that leaves out. */
+/* 2^(x / ln 2): the exponent is a rounded product plus the part that rounding lost. */
 static val exponential(cg *g, const val *a) {
     const double log2e = 0x1.715476p0, rest = 0x1.4ae0cp-26;
     val x = nvptx_clamp(g, a[0], -105, 89), by = cg_f32(g, log2e);
@@ -132,8 +132,9 @@ static val logarithm(cg *g, const val *a) {
     val f = LLVMBuildFSub(g->b, nvptx_of_bits(g, m), cg_f32(g, 1), "");
     val n = LLVMBuildSIToFP(g->b, e, g->f32, "");
     val p = cg_fma(g, f, nvptx_poly(g, g->f32, f, 9, c), cg_f32(g, -0.5));
-    val s = cg_fma(g, n, cg_f32(g, -1.904654323148236e-09), /* of ln 2, what the f32 leaves out */
-                   LLVMBuildFMul(g->b, LLVMBuildFMul(g->b, f, f, ""), p, ""));
+    val s =
+        cg_fma(g, n, cg_f32(g, -1.904654323148236e-09), /* the part of ln 2 that its f32 loses */
+               LLVMBuildFMul(g->b, LLVMBuildFMul(g->b, f, f, ""), p, ""));
     val out = cg_fma(g, n, cg_f32(g, M_LN2), LLVMBuildFAdd(g->b, f, s, ""));
     out = cg_select(g, nvptx_is(g, LLVMRealOEQ, a[0], infinity), a[0], out);
     out = cg_select(g, nvptx_is(g, LLVMRealOEQ, a[0], 0), cg_f32(g, -infinity), out);

@@ -1,29 +1,29 @@
-/* nvptx.h - what the files of this family share, and what its targets have besides et_target. */
+/* nvptx.h - what the files of this family share, and facts of its targets beside et_target. */
 #ifndef ET_NVPTX_H
 #define ET_NVPTX_H
 
 #include "codegen/emit/emit.h"
 
 struct nvptx {
-    /* The version of PTX, as LLVM's feature: the oldest that has what is used here, so that old
-     * drivers load the text. */
+    /* The PTX version as an LLVM feature: the oldest that has all instructions used here, so that
+     * old drivers load the text. */
     const char *features;
-    const char *processor; /* as LLVM and ptxas call it, where that is not the target's name */
-    bool hand_over;        /* registers, from warps to warps (setmaxnreg) */
-    bool try_wait;         /* a look at a barrier may take its time */
-    bool ordered;          /* indices of a packed operand may be said to be in order */
+    const char *processor; /* the name for LLVM and ptxas, where it differs from the target's */
+    bool hand_over;        /* registers are moved between warps (setmaxnreg) */
+    bool try_wait;         /* mbarrier.try_wait exists: it may block for a while */
+    bool ordered; /* mma.sp can be told that the indices of a packed operand are in order */
 };
 
-/* What multiplies: an instruction for 16 rows of m by 8 of n. */
+/* The instruction of a product: 16 rows of m by 8 of n. */
 struct nvptx_product {
     const char *name; /* of the intrinsic */
     enum { NVPTX_WORDS, NVPTX_F16_PAIRS } operands;
-    bool split; /* f32 operands, each as the sum of two of less precision */
+    bool split; /* operands of f32, each split into a sum of two of less precision */
 };
 
-/* What multiplies 16 rows of n of which two of every four k's are there by 8 of m. */
+/* The instruction of a 2:4 sparse product: 16 rows of n, with two of every four k, by 8 of m. */
 struct nvptx_packed {
-    const char *name, *ordered; /* of the intrinsic; and of the one for indices in order */
+    const char *name, *ordered; /* of the intrinsic, and of the one for indices in order */
     bool f16;
 };
 
@@ -33,13 +33,13 @@ enum { NVPTX_FRAGMENTS = 3 };
 extern const et_fragment nvptx_fragments[NVPTX_FRAGMENTS];
 
 extern const et_family et_nvptx;
-/* What all targets have. */
+/* What all targets have in common. */
 #define NVPTX_BASE                                                                                 \
     .family = &et_nvptx, .wave = 32, .loads = 16, .copies = true, .wide_words = true,              \
     .prefetches = true, .columns8 = true, .scarce = true, .simds = 4,                              \
     .fragments = nvptx_fragments, .nfragments = NVPTX_FRAGMENTS, .either = nvptx_either,           \
     .neither = NVPTX_EITHER, .spread = 2
-const struct nvptx *nvptx_of(const cg *); /* of the target that is being compiled for */
+const struct nvptx *nvptx_of(const cg *); /* facts of the target that is being compiled for */
 const char *nvptx_processor(const cg *);
 
 /* ---- kernel.c ---- */
@@ -75,10 +75,10 @@ void nvptx_multiply8(cg *, et_dtype, const val m[4], const val n[2], val sum[4])
 void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
-/* Assembler that LLVM neither moves to other lanes nor makes twice: group.c. */
+/* Inline assembly that LLVM neither moves into divergent code nor duplicates: group.c. */
 val nvptx_together(cg *, LLVMTypeRef result, const char *text, const char *constraints, int n,
                    val *args);
-val nvptx_once(cg *); /* how what is read once goes through the L2 */
+val nvptx_once(cg *); /* the L2 policy of data that is read once */
 void nvptx_copy_group(cg *);
 void nvptx_prefetch(cg *, val at);
 val nvptx_same(cg *, val v);
@@ -97,7 +97,7 @@ extern const et_box_family nvptx_bulk;
 
 /* ---- pairs.c ---- */
 extern const et_pairs_family nvptx_pairs;
-/* What that decodes, where there is arithmetic of vectors of two bf16. */
+/* The decodings that it has, on targets with arithmetic of bf16x2. */
 #define NVPTX_DECODE                                                                               \
     {                                                                                              \
         [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true},                           \

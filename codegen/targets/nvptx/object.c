@@ -1,4 +1,4 @@
-/* The file: PTX as LLVM writes it, or what ptxas makes of it; the manifest inside. */
+/* The file: PTX from LLVM, or the cubin that ptxas makes of it, with the manifest inside. */
 #include "codegen/targets/nvptx/nvptx.h"
 #include "codegen/targets/tool.h"
 #include "ir/base/diag.h"
@@ -9,7 +9,7 @@
 
 /* ---- the manifest ---- */
 
-/* The name is how the runtime finds it in the text; in what ptxas makes it is there as it is. */
+/* The runtime finds it by its name in PTX; a cubin contains its bytes unchanged. */
 void nvptx_embed(cg *g, const char *manifest) {
     size_t n = strlen(manifest);
     val text = LLVMConstStringInContext2(g->ctx, manifest, n, true);
@@ -27,7 +27,7 @@ static bool is_program(const char *path) {
     return access(path, X_OK) == 0;
 }
 
-/* In PATH, then where CUDA is installed; NULL where there is none. */
+/* Found in PATH, then where CUDA is installed; NULL where there is none. */
 static const char *find_assembler(cg *g) {
     const char *path = getenv("PATH"), *cuda = getenv("CUDA_HOME");
     char *list = et_printf(g->arena, "%s:%s/bin:/usr/local/cuda/bin:/opt/cuda/bin",
@@ -49,7 +49,7 @@ static const char *assembler(cg *g) {
     return NULL;
 }
 
-/* The largest of the numbers before WHAT in TEXT, or 0. */
+/* The largest number that stands before WHAT in TEXT, or 0. */
 static int number_before(const char *text, const char *what) {
     int most = 0;
     for (const char *at = text; (at = strstr(at, what)); at += strlen(what)) {
@@ -62,7 +62,7 @@ static int number_before(const char *text, const char *what) {
     return most;
 }
 
-/* What the assembler warns of, the user is told. */
+/* Warnings of the assembler are passed on to the user. */
 static void pass_warnings(cg *g, const char *said) {
     char *rest = et_strdup(g->arena, said);
     for (char *line; (line = strsep(&rest, "\n"));)
@@ -122,7 +122,7 @@ char *nvptx_package(cg *g, LLVMTargetMachineRef tm, size_t *out_bytes) {
     return file;
 }
 
-/* PTX has registers without end; what the assembler said is of the machine code. */
+/* PTX has virtual registers only; what the assembler reports is of the machine code. */
 void nvptx_inspect(cg *g, const char *file, size_t bytes, et_codegen_info *info) {
     (void)file;
     info->file_bytes = (int64_t)bytes;

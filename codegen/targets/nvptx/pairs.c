@@ -1,8 +1,8 @@
-/* Codes of weights to vectors of two bf16, whose products and sums are instructions of the target.
- *
- * Where the bits of a small float stand in a bf16, sign at the sign and exponent at the low end of
- * the exponent, that is its value but for a power of two. So are the last eight bits of a bf16 as
- * an integer: all up to the least normal number and twice that count the same, 2^-133. */
+/* Quantised weights converted to vectors of two bf16, which the target has arithmetic for. If the
+ * bits of a small float are placed in a bf16, sign at the sign and exponent at the low end of the
+ * exponent, the result is its value times a power of two. The same holds for an integer in the
+ * lowest eight bits of a bf16: all values up to twice the least normal number are multiples of
+ * 2^-133. */
 #include "codegen/targets/nvptx/nvptx.h"
 
 enum { LOW = 0x000f000f, HIGH = 0x00f000f0, SIGNS = (int)0x88888888, UNIT = 133 };
@@ -13,7 +13,7 @@ static int power(et_dtype code, int p) {
     return p % 2 ? UNIT - 4 : UNIT;
 }
 
-/* With their signs turned around signed codes count from -8 on. */
+/* With the sign bit flipped, signed integers of four bits count from -8 on. */
 static int excess(et_dtype code) {
     return code == ET_I4 ? 8 : 0;
 }
@@ -22,8 +22,7 @@ static val two_of(cg *g, val word) {
     return LLVMBuildBitCast(g->b, word, LLVMVectorType(g->bf16, 2), "");
 }
 
-/* Bytes 2 P and 2 P + 1, each spread over 16 bits with copies of its sign, moved to where a bf16
- * has them. */
+/* Bytes 2 P and 2 P + 1, each sign-extended to 16 bits and shifted to its place in a bf16. */
 static val e4m3(cg *g, val word, int p) {
     static const int spread[] = {0x9180, 0xb3a2};
     val args[] = {word, cg_i32(g, 0), cg_i32(g, spread[p])};
@@ -32,8 +31,8 @@ static val e4m3(cg *g, val word, int p) {
     return two_of(g, w);
 }
 
-/* Values of WORD whose bits are those of MASK, at BIT and 16 above: two copies of each, by one
- * product, the sign of the one and the rest of the other. */
+/* The values of WORD under MASK, at BIT and 16 bits above. One integer product makes two copies of
+ * each: one provides the sign, the other the rest. */
 static val e2m1(cg *g, val word, int mask, int bit) {
     enum { REST = 6, SIGN = 12, KEPT = (int)0x81c081c0 };
     val w = LLVMBuildAnd(g->b, word, cg_i32(g, mask), "");
@@ -57,14 +56,13 @@ static void take(cg *g, et_dtype code, val word, val *out) {
     }
 }
 
-/* A f16 of 1024 and more counts ones in its lowest bit: codes are put there, and four bits above.
- */
+/* In an f16 from 1024 on the lowest bit counts ones: values are put there, and 4 bits higher. */
 static int above(et_dtype code) {
     return code == ET_E4M3 ? 0 : 1024;
 }
 
-/* WORD's bits of MASK, and those of ABOVE, in one instruction: of two with a number each ptxas
- * makes two, rather than keep one of the numbers in a register. */
+/* The bits of WORD in MASK combined with those of ABOVE, by one lop3. Of two operations with a
+ * constant each ptxas emits two instructions, rather than keep a constant in a register. */
 static val put_above(cg *g, val word, int mask) {
     static const char text[] = "lop3.b32 $0, $1, $2, 0x64006400, 0xea;", where[] = "=r,r,n";
     LLVMTypeRef t[] = {g->i32, g->i32}, type = LLVMFunctionType(g->i32, t, 2, false);

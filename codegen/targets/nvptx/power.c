@@ -1,4 +1,4 @@
-/* x^y: in f64, which has the bits that a logarithm loses when it is multiplied. */
+/* x^y, computed in f64: it has the bits that a logarithm of f32 would lose in the product. */
 #include "codegen/targets/nvptx/math.h"
 #include <math.h>
 
@@ -11,7 +11,7 @@ static val fma64(cg *g, val a, val b, val c) {
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){a, b, c});
 }
 
-/* Of X > 0, of the size of an f32: x = 2^e (1 + f), f between -1/3 and 1/3. */
+/* log2 of X > 0 in the range of f32: x = 2^e (1 + f), f between -1/3 and 1/3. */
 static val log2_of(cg *g, val x) {
     static const double c[] = {1.44269504088887527,   -0.721347520470493543, 0.480898347065304028,
                                -0.360673751556528779, 0.288538988801191808,  -0.240450006486499382,
@@ -28,7 +28,7 @@ static val log2_of(cg *g, val x) {
     return fma64(g, f, nvptx_poly(g, f64(g), f, 15, c), n);
 }
 
-/* 2^T, T a number of reasonable size. */
+/* 2^T, for T in the range of exponents of f64. */
 static val exp2_of(cg *g, val t) {
     static const double c[] = {0.999999999961670751,    0.693147180728448804,
                                0.240226511981815961,    0.0555041035347075341,
@@ -42,7 +42,7 @@ static val exp2_of(cg *g, val t) {
     return LLVMBuildFMul(g->b, p, LLVMBuildBitCast(g->b, e, d, ""), "");
 }
 
-/* Is Y, an f32, an integer; is it an odd one? Large ones are even. */
+/* Whether Y, an f32, is an integer, and whether it is odd. Large ones are even. */
 static val is_integer(cg *g, val y) {
     val whole = cg_call(g, "llvm.floor", 1, &g->f32, 1, &y);
     return LLVMBuildFCmp(g->b, LLVMRealOEQ, whole, y, "");
@@ -53,7 +53,7 @@ static val is_odd(cg *g, val y) {
     return LLVMBuildAnd(g->b, is_integer(g, y), LLVMBuildNot(g->b, is_integer(g, half), ""), "");
 }
 
-/* Special cases are those of C. */
+/* Special cases as in C. */
 val nvptx_power(cg *g, const val *a) {
     const double infinity = (double)INFINITY;
     LLVMTypeRef d = f64(g);

@@ -1,26 +1,25 @@
-/* Matrix products: mma.sync, two of 16 x 8 side by side for the 16 x 16 of a fragment; and mma.sp,
- * where one operand has two of every four k's. */
+/* Matrix products: mma.sync, two instructions of 16 x 8 for the 16 x 16 of a fragment; and mma.sp,
+ * where one operand has two of every four k. */
 #include "codegen/targets/nvptx/nvptx.h"
 
-/* Rows of the instruction are m: lane l has l / 4 and l / 4 + 8. Its columns are n: column l / 4 of
- * instruction j is what lane l has as its j-th. Of the result lane l has columns l % 4 * 2 and the
- * next, of both rows. Four lanes share the k's of a row, each with consecutive ones, which is not
- * how the instruction counts them, but both operands agree. */
+/* Rows of the instruction are m: lane l has l / 4 and l / 4 + 8. Its columns are n: lane l has
+ * column l / 4 of each instruction j as its value j. Of the result lane l has columns l % 4 * 2 and
+ * the next, in both rows. Four lanes share the k of a row, each with consecutive ones. The
+ * instruction numbers them otherwise, but alike for both operands. */
 static const et_layout nvptx_rows = {.k = {{1, 2}},
                                      .n = {{0, 0, 1, 4, 8}, {2}},
                                      .m = {{0, 0, 1, 2, 4}, {8}},
                                      .sum_n = {{4, 8}, {1, 2}},
                                      .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
 
-/* The other way around, and one instruction: rows are n, columns are m, of which there are eight.
- */
+/* Transposed, with one instruction: its rows are n, its columns are m, of which there are eight. */
 static const et_layout few_rows = {.k = {{1, 2}},
                                    .n = {{0, 0, 1, 2, 4}, {8}},
                                    .m = {{0, 0, 1, 2, 4}},
                                    .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
                                    .sum_m = {{2, 4}, {1}}};
 
-/* All of the rows m like that, by two instructions. */
+/* All sixteen rows m transposed, by two instructions. */
 static const et_layout either_rows = {.k = {{1, 2}},
                                       .n = {{0, 0, 1, 2, 4}, {8}},
                                       .m = {{0, 0, 1, 2, 4}, {8}},
@@ -54,15 +53,19 @@ const et_fragment nvptx_either[NVPTX_EITHER] = {
     {ET_F16, 4, &either_rows, &nvptx_f16, &nvptx_few_f16, &packed_f16},
 };
 
-enum { ROWS = 2, INSTRUCTIONS = 2, WORDS = 2 }; /* of m; of n; of a row that a lane has */
-enum { SUMS = 4 };                              /* of an instruction in a lane */
+enum {
+    ROWS = 2,
+    INSTRUCTIONS = 2,
+    WORDS = 2
+};                 /* rows of m in a lane; instructions along n; words of a row in a lane */
+enum { SUMS = 4 }; /* of one instruction in one lane */
 
 /* The operands of one instruction, in words. */
 struct operands {
     val m[ROWS][WORDS], n[INSTRUCTIONS][WORDS];
 };
 
-/* Word I of V, as the instruction takes it. */
+/* Word I of V, in the type that the instruction takes. */
 static val word(cg *g, const struct nvptx_product *p, int words, val v, int i) {
     LLVMTypeRef all = LLVMVectorType(g->i32, (unsigned)words);
     val w = cg_extract(g, LLVMBuildBitCast(g->b, v, all, ""), i);
@@ -70,8 +73,8 @@ static val word(cg *g, const struct nvptx_product *p, int words, val v, int i) {
     return LLVMBuildBitCast(g->b, w, LLVMVectorType(g->f16, 2), "");
 }
 
-/* ACC and the products of M's rows with those of N's operands. Of the values of a sum the lowest
- * bit counts columns of the result, the next instructions, the highest rows. */
+/* ACC plus the products of M and N. In the number of a sum the lowest bit counts columns, the next
+ * bits instructions, the highest rows. */
 static val products(cg *g, const struct nvptx_product *p, const struct operands *m,
                     const struct operands *n, val acc) {
     for (int j = 0; j < INSTRUCTIONS; j++) {
@@ -87,21 +90,21 @@ static val products(cg *g, const struct nvptx_product *p, const struct operands 
     return acc;
 }
 
-/* V to eleven significant bits, as a word and as what it is worth. */
+/* V rounded to eleven significant bits, as a tf32 word and as its value. */
 static val rounded(cg *g, val v, val *out_value) {
     val w = cg_call(g, "llvm.nvvm.f2tf32.rna", 0, NULL, 1, &v);
     *out_value = LLVMBuildBitCast(g->b, w, g->f32, "");
     return w;
 }
 
-/* An f32 as the sum of two, which leave out 2^-24 of it at most. */
+/* An f32 as the sum of two of tf32, exact to 2^-24. */
 static void split(cg *g, val v, val *high, val *low) {
     val x = LLVMBuildBitCast(g->b, v, g->f32, ""), top, rest;
     *high = rounded(g, x, &top);
     *low = rounded(g, LLVMBuildFSub(g->b, x, top, ""), &rest);
 }
 
-/* Of (a + a') (b + b') all but a' b', the smallest first. */
+/* (a + a') (b + b') without a' b', the smallest terms first. */
 static val split_products(cg *g, const struct nvptx_product *p, const struct operands *all,
                           val acc) {
     struct operands high, low;
@@ -115,7 +118,8 @@ static val split_products(cg *g, const struct nvptx_product *p, const struct ope
     return products(g, p, &high, &high, acc);
 }
 
-/* An instruction, of whose ARGS NSUM come before the sums, number FIRST of ACC and the next. */
+/* Emits an instruction that updates two sums, number FIRST of ACC and the next; NSUM of its
+ * arguments come before them. */
 static val into(cg *g, const char *name, int nargs, val *args, int nsum, val acc, int first) {
     for (int i = 0; i < SUMS; i++)
         args[nsum + i] = cg_extract(g, acc, first + i);
@@ -126,8 +130,8 @@ static val into(cg *g, const char *name, int nargs, val *args, int nsum, val acc
     return acc;
 }
 
-/* ACC and the products with rows n the instruction's, each of few rows m with the next of the
- * vectors of sums. */
+/* ACC plus the products, transposed: rows of the instruction are n; each instruction has eight rows
+ * m and updates the next vector of sums. */
 static val transposed_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
                                val acc) {
     const struct nvptx_product *p = fr->own;
@@ -161,13 +165,13 @@ val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const
     return acc;
 }
 
-/* Word I of V, as an instruction of packed operands takes it. */
+/* Word I of V, in the type that mma.sp takes. */
 static val packed_word(cg *g, const struct nvptx_packed *p, val v, int i) {
     val w = cg_extract(g, v, i);
     return p->f16 ? LLVMBuildBitCast(g->b, w, LLVMVectorType(g->f16, 2), "") : w;
 }
 
-/* Two instructions, each of 32 k's: of four lanes the first two have the indices of one, the others
+/* Two instructions of 32 k each. Of four lanes the first two provide the indices of one, the others
  * those of the other, both rows in a word. */
 val nvptx_multiply_packed(cg *g, const et_fragment *fr, const val *n, const val *index,
                           const val *m, val acc) {

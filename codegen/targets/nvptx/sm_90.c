@@ -1,7 +1,7 @@
 /* H100, H200, H800. */
 #include "codegen/targets/nvptx/nvptx.h"
 
-/* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */
+/* sm_90a adds what only this generation has: wgmma. */
 static const struct nvptx own = {.try_wait = true,
                                  .ordered = true,
                                  .hand_over = true,

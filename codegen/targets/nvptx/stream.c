@@ -1,5 +1,5 @@
-/* Streams of weights: barriers in shared memory (mbarrier), and copies to there that a barrier
- * hears of when they are done (cp.async). */
+/* The weight stream: mbarriers in shared memory, and copies (cp.async) whose completion arrives at
+ * them. */
 #include "codegen/targets/nvptx/nvptx.h"
 #include <string.h>
 
@@ -48,8 +48,8 @@ static void arrive(cg *g, val barrier) {
              &barrier);
 }
 
-/* How what is read once goes through the L2: it is the first to leave. Else what tasks write for
- * each other, and keys and values, which the next launch reads again, would leave it as often. */
+/* The L2 policy of data that is read once: evict first. Otherwise it would displace what tasks
+ * write for each other, and keys and values, which the next launch reads again. */
 val nvptx_once(cg *g) {
     static const char text[] = "createpolicy.fractional.L2::evict_first.b64 $0, 1.0;";
     LLVMTypeRef type = LLVMFunctionType(g->i64, NULL, 0, false);
@@ -75,10 +75,9 @@ static void copy_some(cg *g, val to, val from, val bytes) {
              "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, nvptx_once(g)});
 }
 
-/* Where it can, ptxas (13.0) adds what is the same in all lanes to the others' part of a place in
- * shared memory by the copy itself, and with a policy beside that encodes an instruction that there
- * is none of. What another lane has made of its own number is nothing that it finds to be the same.
- */
+/* ptxas 13.0 splits an address in shared memory into a uniform part and a divergent one, which the
+ * copy adds; together with an L2 policy it then encodes an instruction that does not exist. An
+ * address computed from another lane's value is not taken to be uniform. */
 static val own(cg *g, val v) {
     enum { NEXT = 1 };
     val other = LLVMBuildXor(g->b, g->lane, cg_i32(g, NEXT), "");
@@ -99,8 +98,9 @@ static void drain(cg *g) {
     assemble(g, g->none, "cp.async.wait_all;", "~{memory}", 0, NULL);
 }
 
-/* Registers are dealt to four warps at a time, so that with one more warp eight have no more than
- * twelve would. With four more, all but what these need may go to the eight. */
+/* Registers are allocated to four warps at a time: with one more warp than eight each has no more
+ * than with twelve. So four are added, and the eight may have all registers but the few that these
+ * need. */
 enum { WAVES = 4, LESS = 56, MORE = 224 };
 
 static int waves(const cg *g) {

@@ -1,4 +1,4 @@
-/* Barriers, the clock and naps, copies that are not waited for. */
+/* Barriers, the clock, sleep, and asynchronous copies. */
 #include "codegen/targets/nvptx/nvptx.h"
 #include <string.h>
 
@@ -7,14 +7,14 @@ void nvptx_wave_meets(cg *g) {
     cg_call(g, "llvm.nvvm.bar.warp.sync", 0, NULL, 1, &everyone);
 }
 
-/* What it orders, a fence of the device by any one work-item covers afterwards: PTX's fences are
- * cumulative, so there is nothing to drain. The lanes of each warp meet first, as the barrier is
- * the one for warps that have not come apart. */
+/* PTX's fences are cumulative: a later device fence by any thread covers what this barrier orders,
+ * so nothing has to be drained. The lanes of each warp reconverge first, since bar.sync counts
+ * converged warps. */
 void nvptx_barrier(cg *g, bool drain) {
     (void)drain;
     val number = cg_i32(g, 0);
     nvptx_wave_meets(g);
-    if (g->ring_stages) { /* the producer wave has no part in it */
+    if (g->ring_stages) { /* the producer wave does not take part */
         val count = cg_i32(g, g->p->workgroup);
         cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.count", 0, NULL, 2,
                 (val[]){cg_i32(g, 1), count});
@@ -27,20 +27,19 @@ void nvptx_die_acquire(cg *g) {
     (void)g;
 }
 
-/* Nanoseconds. Lanes may read it at different times, and what follows from it has to be the same in
- * all of them. */
+/* Nanoseconds. Lanes may read different times, but what is computed from it must be uniform. */
 val nvptx_clock(cg *g) {
     val now = cg_call(g, "llvm.nvvm.read.ptx.sreg.globaltimer", 0, NULL, 0, NULL);
     return nvptx_first_active(g, now);
 }
 
-/* About two clocks a nanosecond. */
+/* At about two clocks per nanosecond. */
 void nvptx_nap(cg *g, int clocks) {
     val ns = cg_i32(g, clocks / 2);
     cg_call(g, "llvm.nvvm.nanosleep", 0, NULL, 1, &ns);
 }
 
-/* LLVM has no atomic loads of vectors. To PTX one is as many loads of its elements. */
+/* LLVM has no atomic loads of vectors. In PTX a vector load counts as a load of each element. */
 void nvptx_load_words(cg *g, LLVMTypeRef t, val ptr, int n, bool system, val *words) {
     static const char *const text[2][2] = {
         {"ld.relaxed.gpu.global.v2.b32 {$0, $1}, [$2];",
@@ -67,13 +66,13 @@ void nvptx_mark(cg *g, val word) {
     (void)g, (void)word;
 }
 
-/* ptxas orders them anew. */
+/* ptxas reorders instructions anyway. */
 void nvptx_order_loads(cg *g) {
     (void)g;
 }
 
-/* Past L1, which no other warp would find them in. What lies beside them is read next: memory gives
- * 256 bytes of a row at a time faster than twice 128. */
+/* Bypasses the L1, where no other warp would find the data. The L2 prefetches 256 bytes, since what
+ * lies next is read next: memory delivers 256 bytes of a row faster than twice 128. */
 void nvptx_copy(cg *g, val to, val from, val bytes) {
     static const char text[] = "cp.async.cg.shared.global.L2::256B [$0], [$1], 16, $2;",
                       constraints[] = "r,l,r,~{memory}";
@@ -94,7 +93,7 @@ void nvptx_copied(cg *g, int groups) {
     cg_call(g, "llvm.nvvm.cp.async.wait.group", 0, NULL, 1, &n);
 }
 
-/* LLVM has an intrinsic, but not for all that can. */
+/* Inline assembly: LLVM has an intrinsic only for sm_90 and later. */
 void nvptx_prefetch(cg *g, val at) {
     static const char text[] = "prefetch.global.L2 [$0];";
     LLVMTypeRef type = LLVMFunctionType(g->none, &g->gptr, 1, false);
