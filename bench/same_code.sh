@@ -149,7 +149,7 @@ features=$("$same_before/etcc" --list-features | awk '{ print $1 }' | paste -sd,
     echo --schedule=hybrid
     echo --schedule=kernels
     echo --sparse
-    echo --carried=all
+    echo --flag-in-data=all
     echo --sparse=2:4
     echo --variants=1
     echo --variants=4
@@ -159,7 +159,7 @@ features=$("$same_before/etcc" --list-features | awk '{ print $1 }' | paste -sd,
     echo --placement=all
     echo --profile-kernel
     echo --without="$features"
-    echo --schedule=hybrid --slices=2 --carried=none
+    echo --schedule=hybrid --slices=2 --flag-in-data=none
 } > "$same_work/options"
 static() { # each FILES of the list for each target
     for target in $targets; do sed "s/\$/ $target/" "$1"; done

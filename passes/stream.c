@@ -155,8 +155,8 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     p->ring.flight = in_lots(share * flight, lot, flight);
     p->ring.calm = in_lots(share * (half > CALM ? half : CALM), lot, p->ring.flight);
     bool gains = many || (s.us >= from * all && s.us <= to * all);
-    bool asks = gains && !et_is_without(opt->without, ET_FEATURE_AHEAD);
-    p->ring.ahead = asks ? m->ahead_kb << 10 : 0;
+    bool asks = gains && !et_is_without(opt->without, ET_FEATURE_PREFETCH);
+    p->ring.prefetch = asks ? m->prefetch_kb << 10 : 0;
     if (many) p->ring.flight = flight;
     if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
 }

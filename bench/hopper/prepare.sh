@@ -79,14 +79,14 @@ features=$("$bin/etcc" --list-features | awk '{ print $1 }')
 feature_columns() {
     # shellcheck disable=SC2086
     printf ' without-%s' $features all
-    echo ' carried'
+    echo ' flag-in-data'
 }
 
 kernel() ( # KERNEL COLUMN
     case $2 in
     etcc) set -- "$1" "$2" ;;
     unstreamed) set -- "$1" "$2" --unstreamed ;;
-    carried) set -- "$1" "$2" --carried=all ;;
+    flag-in-data) set -- "$1" "$2" --flag-in-data=all ;;
     without-all) set -- "$1" "$2" --without="$(echo $features | tr ' ' ,)" ;;
     without-*) set -- "$1" "$2" --without="${2#without-}" ;;
     *) set -- "$1" "$2" --schedule="$2" ;;

@@ -175,7 +175,7 @@ feature_table() {
         line "without-$name" "\`$name\`: $what"
     done
     line without-all 'all of these'
-    line carried 'nothing, and events carried (`--carried=all`)'
+    line flag-in-data 'nothing, and flag-in-data events (`--flag-in-data=all`)'
     say ''
     say "$((count - failed)) of $rows columns measured in $(($(date +%s) - began)) s"
 }

@@ -81,7 +81,7 @@ void cg_received(cg *, int region, val instance);
 /* Where a workgroup keeps its ticket, from the kernel's begin on; NULL: there are several rings. */
 val cg_ticket_place(cg *);
 /* In a task of GRID: the ticket for the next one, while this one's last step goes on. */
-void cg_take_ahead(cg *, int grid);
+void cg_take_next_ticket(cg *, int grid);
 
 /* ---- ready.c: which tasks to push; by wave 0 ---- */
 /* Forget the values computed so far and keep the variables bound so far, until the caller restores

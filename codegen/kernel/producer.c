@@ -51,7 +51,7 @@ static void produce_tile(cg *g, int grid, val tile) {
 /* Called where the other waves would run a tile. */
 bool cg_produces(cg *g, int grid, val tile) {
     if (!g->producer) return false;
-    bool any = !g->producer->asks || (g->p->ring.ahead && !g->p->grids[grid].nawaits);
+    bool any = !g->producer->asks || (g->p->ring.prefetch && !g->p->grids[grid].nawaits);
     if (any && cg_streamed(g, grid)) produce_tile(g, grid, tile);
     return true;
 }

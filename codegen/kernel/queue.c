@@ -294,7 +294,7 @@ static void take_ticket(cg *g, int region, val place) {
     cg_if_end(g, &none);
 }
 
-void cg_take_ahead(cg *g, int grid) {
+void cg_take_next_ticket(cg *g, int grid) {
     cg_if me;
     if (!g->ticket || g->in_body) return;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));

@@ -85,7 +85,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
             asked = false;
         }
         if (i + 1 == g->f->nsteps && !bands && s->kind != ET_STEP_CONTRACT)
-            cg_take_ahead(g, g->task - g->first_task);
+            cg_take_next_ticket(g, g->task - g->first_task);
         order(g, s, &t);
         if (i == banded) {
             bands = cg_bands_begin(g, i == early ? begun : cg_contract_begin(g, s));

@@ -243,8 +243,8 @@ static val both(cg *g, val a, val b) {
 /* The counters of a wait that lanes have in set I; BOX begins at FROM. */
 static void add_to_set(cg *g, struct poll *s, int i, const et_wait *w, const cg_box *box,
                        int64_t from, val when) {
-    int64_t ahead = from - (int64_t)i * g->t->wave;
-    val item = ahead ? cg_addi(g, g->lane, -ahead) : g->lane, zero = cg_i32(g, 0), need;
+    int64_t before = from - (int64_t)i * g->t->wave;
+    val item = before ? cg_addi(g, g->lane, -before) : g->lane, zero = cg_i32(g, 0), need;
     val mine = cg_icmp(g, LLVMIntULT, item, cg_i32(g, box->most));
     if (box->constant != box->most) /* a box may be empty, its size less than nothing */
         mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntSLT, item, box->total), "");
@@ -323,7 +323,7 @@ static void wait_all(cg *g, int grid, val tile) {
     for (int i = 0; i < gr->nwaits; i++) {
         weak |= cg_weakened(g, gr->waits[i].event);
         within &= cg_within_die(g, gr->waits[i].event);
-        fenced |= !g->p->events[gr->waits[i].event].carried;
+        fenced |= !g->p->events[gr->waits[i].event].unfenced;
     }
     if (g->family->cumulative && fenced) cg_fence(g, LLVMAtomicOrderingAcquire, weak);
     LLVMBuildStore(g->b, quit, flag);
@@ -510,7 +510,7 @@ void cg_notifies(cg *g, int grid) {
     for (int i = 0; i < gr->nnotifies; i++) {
         weak |= cg_weakened(g, gr->notifies[i].event);
         within &= cg_within_die(g, gr->notifies[i].event);
-        fenced |= !g->p->events[gr->notifies[i].event].carried;
+        fenced |= !g->p->events[gr->notifies[i].event].unfenced;
         by.wave |= gr->notifies[i].nvars > 0 || cg_wakes(g, gr->notifies[i].event, false);
     }
     if (fenced)

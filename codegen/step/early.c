@@ -44,8 +44,8 @@ static void prefetch_weights(cg *g, const et_step *s, et_expr b, int64_t from, i
     val line = LLVMBuildURem(g->b, item, cg_i32(g, lines), "");
     cg_bind(g, s->nvar, cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last}), true);
     et_expr first = et_subst_var(g->x, cg_offset(g, n.i2, n.i, n.ops), s->kvar, et_int(g->x, 0));
-    val ahead = LLVMBuildZExt(g->b, cg_muli(g, cg_addi(g, line, from), ET_LINE), g->i64, "");
-    g->family->prefetch(g, cg_gep(g, cg_address(g, n.i2, n.i, first), ahead));
+    val offset = LLVMBuildZExt(g->b, cg_muli(g, cg_addi(g, line, from), ET_LINE), g->i64, "");
+    g->family->prefetch(g, cg_gep(g, cg_address(g, n.i2, n.i, first), offset));
     cg_scope_end(g, inner);
     cg_items_end(g, &items);
     cg_scope_end(g, mark);

@@ -382,18 +382,18 @@ void cg_maps_early_waited(cg *g) {
         load_early(g, a, true);
 }
 
-/* A map: all of it, or the items whose loads were early, AHEAD. */
-static void map_whole(cg *g, const et_step *s, const struct cg_early_map *ahead) {
+/* A map: all of it, or the items whose loads were EARLY. */
+static void map_whole(cg *g, const et_step *s, const struct cg_early_map *early) {
     cg_if outer;
     int mark = cg_scope(g);
-    if (ahead) recall_all(g, ahead);
-    et_map_loop l = ahead ? ahead->l : et_map_loop_of(cg_cx(g), s);
+    if (early) recall_all(g, early);
+    et_map_loop l = early ? early->l : et_map_loop_of(cg_cx(g), s);
     int64_t items = l.total / s->map.vector;
     if (l.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
-    if (ahead && items < (int64_t)(ahead->turn + 1) * g->p->workgroup)
-        map_own(g, &ahead->m, own_item(g, ahead), items);
-    else if (ahead)
-        map_item(g, &ahead->m, own_item(g, ahead));
+    if (early && items < (int64_t)(early->turn + 1) * g->p->workgroup)
+        map_own(g, &early->m, own_item(g, early), items);
+    else if (early)
+        map_item(g, &early->m, own_item(g, early));
     else if (s->map.full)
         map_full(g, &l);
     else

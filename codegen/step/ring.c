@@ -17,7 +17,7 @@ bool cg_ring_prefetches(const cg *g) {
     bool any = false;
     const et_program *p;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        any |= p->ring.slots && p->ring.ahead;
+        any |= p->ring.slots && p->ring.prefetch;
     return any && of && of->prefetch && of->waves(g) > 1;
 }
 

@@ -191,10 +191,10 @@ typedef struct et_family {
      * unless there is `load_if`. */
     void (*mix)(cg *, const et_fragment *, int lane_k, const et_mix *);
 
-    /* A predicated load of 16 bytes, as four i32, from BASE + AHEAD (i64) + OFFSET (i32). Where
+    /* A predicated load of 16 bytes, as four i32, from BASE + ADVANCE (i64) + OFFSET (i32). Where
      * COND is false the result is undefined and nothing but BASE is read. All but OFFSET are
      * uniform. NULL where there is `copy`. */
-    val (*load_if)(cg *, val cond, val base, val ahead, val offset);
+    val (*load_if)(cg *, val cond, val base, val advance, val offset);
 
     /* Prefetch the cache line at AT into the L2. NULL: there is no such instruction. */
     void (*prefetch)(cg *, val at);

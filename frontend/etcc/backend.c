@@ -34,7 +34,7 @@ static void leave_out_waits(et_program *whole, const char *name) {
             int n = 0;
             for (int w = 0; w < g->nwaits; w++) {
                 const et_event *e = &p->events[g->waits[w].event];
-                if (!e->carried || strcmp(e->name, name) != 0) g->waits[n++] = g->waits[w];
+                if (!e->unfenced || strcmp(e->name, name) != 0) g->waits[n++] = g->waits[w];
             }
             g->nwaits = n;
         }
@@ -253,7 +253,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(target),
                               .zeros = o->sparse == ET_SPARSE_ZEROS,
                               .keep_order = o->sparse != ET_SPARSE_NONE,
-                              .carried = o->carried,
+                              .flags = o->flags,
                               .slices = o->slices,
                               .slice_rows = o->slice_rows,
                               .placement = o->placement,

@@ -31,7 +31,7 @@ typedef struct et_options {
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     int sparse;          /* an et_sparse, as of et_codegen_options */
     et_features without; /* as of et_pass_options */
-    et_carried carried;  /* likewise */
+    et_flags flags;      /* likewise */
     int slices;          /* as of et_pass_options */
     bool slice_rows;     /* the same */
     bool profile_kernel; /* the kernel records when and where every task ran */

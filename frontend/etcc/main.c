@@ -105,11 +105,11 @@ static const cli_option options[] = {
      "of the weights is; 2:4 reads matrices with two zeros in every four columns packed and "
      "multiplies them by sparse matrix instructions, where the GPU has them; none (the default)",
      .names = et_sparse_name, .otherwise = "zeros"},
-    {"carried", 0, CLI_CHOICE, NULL, TO(carried),
+    {"flag-in-data", 0, CLI_CHOICE, NULL, TO(flags),
      "flag-in-data events: each word of data carries a tag that shows that it has arrived, and no "
      "fences are needed. auto (the default) where the machine file says what they cost and they "
      "are predicted to pay; all: wherever possible; none. Under a static schedule",
-     .names = et_carried_name},
+     .names = et_flags_name},
     {"placement", 0, CLI_CHOICE, NULL, TO(placement),
      "which CUs each task gets, and each of several models: ilp (the default: an integer program), "
      "greedy, fixed (a part of its own for each model), or all (all CUs)",

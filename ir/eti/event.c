@@ -79,7 +79,7 @@ static void scope(eti_parser *p, et_event *e) {
     eti_expected(p, "workgroup, die, device or system");
 }
 
-/* event %e[dims] [count E] [promised] [carried] [scope S] [at N] */
+/* event %e[dims] [count E] [promised] [unfenced] [scope S] [at N] */
 void eti_event(eti_parser *p) {
     eti_next(p);
     p->nscope = p->nmade = 0;
@@ -90,7 +90,7 @@ void eti_event(eti_parser *p) {
     event_dims(p, &e);
     if (eti_take_word(p, "count")) event_count(p, &e);
     e.promised = eti_take_word(p, "promised");
-    e.carried = eti_take_word(p, "carried");
+    e.unfenced = eti_take_word(p, "unfenced");
     p->nscope = p->nmade = 0;
     if (eti_take_word(p, "scope")) scope(p, &e);
     et_loc at = p->tok.loc;

@@ -326,7 +326,7 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
-/* ring SLOTS of BYTES flight BYTES [calm BYTES] [ahead BYTES] */
+/* ring SLOTS of BYTES flight BYTES [calm BYTES] [prefetch BYTES] */
 static void ring(eti_parser *p) {
     et_ring r = {0};
     eti_next(p);
@@ -341,8 +341,9 @@ static void ring(eti_parser *p) {
     r.calm = r.flight;
     if (eti_take_word(p, "calm"))
         r.calm = (int)eti_need_int(p, ET_RING_LINE, r.flight, "the bytes in flight in a calm");
-    if (eti_take_word(p, "ahead"))
-        r.ahead = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes asked for ahead");
+    if (eti_take_word(p, "prefetch"))
+        r.prefetch =
+            (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes that are prefetched");
     if (!p->broken) p->p->ring = r;
 }
 

@@ -43,7 +43,7 @@ bool run_events_create(struct run *m) {
     m->counter = calloc((size_t)p->event_words + 1, sizeof *m->counter);
     m->words = (m->ntasks + 63) / 64;
     for (int e = 0; e < p->nevents; e++)
-        if (p->events[e].carried) m->fenced = m->words;
+        if (p->events[e].unfenced) m->fenced = m->words;
     m->room = m->words + m->fenced;
     m->past = calloc((size_t)m->room + 1, sizeof *m->past);
     if (!m->stride || !m->edim || !m->need || !m->counter || !m->past) return false;
@@ -226,7 +226,7 @@ int run_first_short(struct run *m, const et_grid *g, int *out_event) {
 static void join_past(struct run *m, const et_wait *w, uint64_t *all) {
     struct box b;
     const et_event *e = &m->p->events[w->event];
-    int from = place(m, m->now, e->scope), words = e->carried ? m->words : m->room;
+    int from = place(m, m->now, e->scope), words = e->unfenced ? m->words : m->room;
     if (!box_begin(m, w, &b)) return;
     do {
         int word = word_of(m, w->event, b.at, "waits for");

@@ -71,7 +71,7 @@ struct run {
     int nready;
     int woken; /* first of the tasks to look at again, linked by `next` */
     int words; /* of a set of tasks */
-    /* A clock is a set of tasks, and, where there are carried events, from word FENCED on a second
+    /* A clock is a set of tasks, and, where there are unfenced events, from word FENCED on a second
      * one: those that fences order too. ROOM: words of both. */
     int fenced, room;
     uint64_t *past;          /* of the running task */

@@ -189,7 +189,7 @@ int et_rows_own_depth(const et_product_cx *, const et_mainloop *);
 bool et_rows_chunks_have(const et_product_cx *, const et_mainloop *);
 int et_rows_most_packed(const et_product_cx *, const et_mainloop *); /* 0: a row's k is not dealt */
 int et_rows_packed_pieces(const et_mainloop *);
-int et_rows_units_ahead(const et_product_cx *, const et_mainloop *);
+int et_rows_units_at_once(const et_product_cx *, const et_mainloop *);
 
 /* ---- boxes.c: a pipeline's operands as TMA boxes ---- */
 /* An operand as a matrix, of which the tile has a box that begins at element COLUMN of ROW. */

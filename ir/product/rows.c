@@ -92,7 +92,7 @@ int et_rows_packed_pieces(const et_mainloop *c) {
     return c->lane_k * c->size / PIECE;
 }
 
-int et_rows_units_ahead(const et_product_cx *g, const et_mainloop *c) {
+int et_rows_units_at_once(const et_product_cx *g, const et_mainloop *c) {
     return g->t->loads / 2 * c->piece / c->lane_k;
 }
 
@@ -111,8 +111,8 @@ int et_rows_most_packed(const et_product_cx *g, const et_mainloop *c) {
         c->pitch_a % (PIECE / c->size) || et_is_without(g->without, ET_FEATURE_ROW_PACKED))
         return 0;
     int pieces = et_rows_packed_pieces(c), n = c->f16 ? ROWS : c->sets,
-        ahead = et_rows_units_ahead(g, c);
-    while (n > 1 && (c->units * pieces % n || ahead * pieces % n))
+        at_once = et_rows_units_at_once(g, c);
+    while (n > 1 && (c->units * pieces % n || at_once * pieces % n))
         n /= 2;
     if (n < 2 || pieces > n || c->results != RESULTS || !has_rows(c->sums, n - 1)) return 0;
     return n;

@@ -426,7 +426,7 @@ static void print_event(struct out *o, const et_event *e) {
         fprintf(o->to, "%s", text(o, e->dim[k]));
     }
     fprintf(o->to, "] count %s%s%s scope %s at %d\n", text(o, e->count),
-            e->promised ? " promised" : "", e->carried ? " carried" : "", et_scope_name(e->scope),
+            e->promised ? " promised" : "", e->unfenced ? " unfenced" : "", et_scope_name(e->scope),
             e->base);
 }
 
@@ -465,7 +465,7 @@ static void print_variants(struct out *o) {
 static void print_ring(const et_ring *r, FILE *to) {
     fprintf(to, "ring %d of %d flight %d", r->slots, r->bytes, r->flight);
     if (r->calm < r->flight) fprintf(to, " calm %d", r->calm);
-    if (r->ahead) fprintf(to, " ahead %d", r->ahead);
+    if (r->prefetch) fprintf(to, " prefetch %d", r->prefetch);
     fputc('\n', to);
 }
 

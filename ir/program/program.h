@@ -390,7 +390,7 @@ typedef struct {
     bool promised;
     /* Flag-in-data: it orders nothing but tagged tensors, so arrivals and waits have no fences
      * (tags.h). */
-    bool carried;
+    bool unfenced;
     et_scope scope;
     int base; /* first word in the event array; element strides from the dims at upper bounds */
     int words;
@@ -432,10 +432,10 @@ typedef struct {
 
 /* The weight stream (stream.h): at most SLOTS stages of BYTES in LDS, which a producer wave fills
  * with weights of streamed grids. FLIGHT: most bytes in flight, rounded to requests; CALM, at most
- * FLIGHT: the same for small-M products while half of the stages are full. AHEAD: bytes beyond the
- * stages that are fetched into the L2. SLOTS 0: no stream. */
+ * FLIGHT: the same for small-M products while half of the stages are full. PREFETCH: bytes beyond
+ * the stages that are fetched into the L2. SLOTS 0: no stream. */
 typedef struct {
-    int slots, bytes, flight, calm, ahead;
+    int slots, bytes, flight, calm, prefetch;
 } et_ring;
 
 /* ---- task grids, loops, the program ---- */

@@ -102,16 +102,16 @@ static int64_t row_of(const et_program *p, et_expr load, int nvar, int row) {
     et_exprs *x = p->g->exprs;
     const et_node_x n = *et_x(x, load);
     const et_tensor *t = &p->tensors[n.i];
-    int64_t ahead = 0, stride = 1, d, size;
+    int64_t offset = 0, stride = 1, d, size;
     for (int i = n.nops - 1; i >= 0; i--) {
         et_expr at = et_subst_var(x, n.ops[i], nvar, et_int(x, row));
         et_expr by = et_sub(x, at, et_subst_var(x, n.ops[i], nvar, et_int(x, 0)));
         if (!et_is_int(x, by, &d)) return -1;
-        ahead += d * stride;
+        offset += d * stride;
         if (i && !et_is_int(x, t->shape.dim[i], &size)) return -1;
         if (i) stride *= size;
     }
-    return ahead;
+    return offset;
 }
 
 int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
@@ -261,7 +261,7 @@ static bool whole_box(const et_program *p, const et_grid *from, const et_notify 
     const et_event *e = &p->events[n->event];
     const et_func *f = &p->funcs[from->func];
     *out = (et_wait){.event = n->event};
-    if (n->nvars || n->when != ET_ALWAYS || e->carried) return false;
+    if (n->nvars || n->when != ET_ALWAYS || e->unfenced) return false;
     for (int d = 0; d < e->rank; d++) {
         if (e->var[d] || et_expr_loads(x, n->index[d])) return false;
         bool own = et_expr_has_vars(x, n->index[d], f->ncoords, f->coord);

@@ -1,4 +1,4 @@
-/* Tagged temporaries and carried events: what they may be. */
+/* Tagged temporaries and unfenced events: what they may be. */
 #include "ir/program/tags.h"
 #include "ir/base/arena.h"
 
@@ -129,8 +129,8 @@ static const char *edge_problem(const et_program *p, const et_grid *g, int event
         loads |= loads_tagged(p, lo[d]) || loads_tagged(p, hi[d]);
     if (loads)
         return et_printf(p->g->arena, "@%s reads a tagged tensor to find a counter", g->name);
-    if (e->carried && (g->dynamic || g->slice.count))
-        return et_printf(p->g->arena, "@%s is dynamic or in slices, and has a carried event",
+    if (e->unfenced && (g->dynamic || g->slice.count))
+        return et_printf(p->g->arena, "@%s is dynamic or in slices, and has a unfenced event",
                          g->name);
     return NULL;
 }
@@ -198,7 +198,7 @@ static bool has_any(const et_program *p) {
     for (int i = 0; i < p->ntensors; i++)
         any |= p->tensors[i].tagged || (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED);
     for (int i = 0; i < p->nevents; i++)
-        any |= p->events[i].carried;
+        any |= p->events[i].unfenced;
     for (int i = 0; i < p->nfuncs; i++)
         for (int k = 0; k < p->funcs[i].nsteps; k++)
             any |= p->funcs[i].steps[k].tag.id != 0;
@@ -208,18 +208,19 @@ static bool has_any(const et_program *p) {
 const char *et_tags_problem(et_program *p) {
     const char *problem = NULL;
     if (!has_any(p)) return NULL;
-    if (p->stage < ET_STAGE_EVENTED) return "tags and carried events come with events";
+    if (p->stage < ET_STAGE_EVENTED) return "tags and unfenced events come with events";
     if (et_schedule_of(p->schedule)->kernels)
-        return "tasks of kernels of their own have no carried events";
+        return "tasks of kernels of their own have no unfenced events";
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].tagged && !may_be_tagged(&p->tensors[i]))
             return et_printf(p->g->arena,
                              "%%%s is tagged, but no temporary of elements of 16 or 32 bits",
                              p->tensors[i].name);
     for (int i = 0; i < p->nevents; i++)
-        if (p->events[i].carried && (p->events[i].promised || p->events[i].scope < ET_SCOPE_DEVICE))
+        if (p->events[i].unfenced &&
+            (p->events[i].promised || p->events[i].scope < ET_SCOPE_DEVICE))
             return et_printf(p->g->arena,
-                             "event %%%s is carried, but promised or of less than the device",
+                             "event %%%s is unfenced, but promised or of less than the device",
                              p->events[i].name);
     for (int i = 0; i < p->ntensors && !problem; i++)
         if (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED)

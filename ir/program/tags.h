@@ -1,4 +1,4 @@
-/* tags.h - flag-in-data events ("carried" in .eti): data whose words show that they have arrived.
+/* tags.h - flag-in-data events ("unfenced" in .eti): data whose words show that they have arrived.
  *
  * A task that notifies such an event makes no release fence, and one that waits for it no acquire
  * fence: its counter only says when to look. The data it guards is in tagged temporaries. An

@@ -52,13 +52,13 @@ static et_expr factor(const et_program *p, et_expr e, int k) {
 static bool rows_together(const et_program *p, const et_step *s, const et_node_x *load) {
     et_exprs *x = p->g->exprs;
     et_expr row = load->ops[load->nops - 2];
-    int64_t ahead;
+    int64_t offset;
     for (int i = 0; i + 2 < load->nops; i++)
         if (et_expr_has_var(x, load->ops[i], s->nvar)) return false;
     for (int n = 0; n < s->tn; n++) {
         et_expr first = et_subst_var(x, row, s->nvar, et_int(x, n / ET_ZERO_ROWS * ET_ZERO_ROWS));
         et_expr by = et_sub(x, et_subst_var(x, row, s->nvar, et_int(x, n)), first);
-        if (!et_is_int(x, by, &ahead) || ahead != n % ET_ZERO_ROWS) return false;
+        if (!et_is_int(x, by, &offset) || offset != n % ET_ZERO_ROWS) return false;
     }
     return true;
 }

@@ -186,9 +186,9 @@ struct verify {
     int nscratch;
     uint64_t *sets; /* room for sets of groups, reused from value to value */
     size_t nsets, csets;
-    et_arena *round; /* freed after each value of the symbols */
-    bool carried;    /* there are carried events ... */
-    bool fenced;     /* ... which do not count now: tasks are ordered by the other events alone */
+    et_arena *round;   /* freed after each value of the symbols */
+    bool has_unfenced; /* there are unfenced events ... */
+    bool fenced;       /* ... which do not count now: tasks are ordered by the other events alone */
     /* So many of the outermost loops are taken as if their kept iterations were all there are: two
      * accesses inside one loop then meet as neighbouring iterations do. */
     int glued;
@@ -341,17 +341,17 @@ bool vf_share_memory(const et_program *, int a, int b);
 bool vf_hazards(struct verify *);
 
 /* ---- tagged.c */
-bool vf_has_carried(const et_program *);
+bool vf_has_unfenced(const et_program *);
 /* Tags grow in the order of the program, for the number of iterations that loops have now. */
 bool vf_tags(struct verify *);
 /* Accesses of this tensor are ordered by events that count now, if by any: those of tagged tensors
  * by all events, all others by those with fences. */
 static inline bool vf_is_now(const struct verify *v, int tensor) {
-    return !v->carried || v->p->tensors[tensor].tagged != v->fenced;
+    return !v->has_unfenced || v->p->tensors[tensor].tagged != v->fenced;
 }
 /* The event does not count now. */
 static inline bool vf_is_out(const struct verify *v, int event) {
-    return v->fenced && v->p->events[event].carried;
+    return v->fenced && v->p->events[event].unfenced;
 }
 
 /* ---- queue.c */

@@ -321,7 +321,7 @@ static struct symbolic *create(struct verify *v) {
     return s;
 }
 
-/* The order of what takes fences: carried events make no edges. */
+/* The order of what takes fences: unfenced events make no edges. */
 static bool check_fenced(struct verify *v, struct symbolic **out) {
     struct symbolic *s = *out = create(v);
     v->fenced = true;
@@ -340,7 +340,7 @@ bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example
     bool ok = set_up(s) && vs_list_edges(s) && vs_waits(s) && vs_counts(s) && check_order(s) &&
               vs_contents(s) && vs_queues(s);
     ok &= !vl_spent(s->work);
-    if (ok && v->carried) ok = check_fenced(v, &s);
+    if (ok && v->has_unfenced) ok = check_fenced(v, &s);
     memcpy(v->loop, was, loops);
     *out_stuck = s->stuck;
     *out_example = NULL;

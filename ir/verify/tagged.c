@@ -1,4 +1,4 @@
-/* The tags of what carried events hand over (ir/program/tags.h): in the order of the program, each
+/* The tags of what unfenced events hand over (ir/program/tags.h): in the order of the program, each
  * store to a tagged tensor has a larger tag than all that was stored to it or taken of it before,
  * and what is taken has at least that of all stores before it. That there is a store of just the
  * tag that is asked for is shown with what happens inside of tasks (steps/temp.c), and that all of
@@ -13,10 +13,10 @@ struct tagged {
     int64_t *stored, *taken; /* by tensor: the largest so far, -1: none */
 };
 
-bool vf_has_carried(const et_program *p) {
+bool vf_has_unfenced(const et_program *p) {
     bool any = false;
     for (int e = 0; e < p->nevents; e++)
-        any |= p->events[e].carried;
+        any |= p->events[e].unfenced;
     return any;
 }
 

@@ -142,7 +142,7 @@ static vf_status order_tasks(struct verify *v) {
     return vf_order(v);
 }
 
-/* The order of what takes fences: carried events do not count. */
+/* The order of what takes fences: unfenced events do not count. */
 static vf_status look_at_fenced(struct verify *v, bool *ok) {
     v->fenced = true;
     vf_status s = order_tasks(v);
@@ -155,7 +155,7 @@ static bool look(struct verify *v) {
     v->round = et_arena_create();
     vf_status s = order_tasks(v);
     bool ok = s == VF_OK && vf_queues(v) && vf_hazards(v) && vf_contents(v);
-    if (ok && v->carried) s = look_at_fenced(v, &ok);
+    if (ok && v->has_unfenced) s = look_at_fenced(v, &ok);
     if (s == VF_TOO_LARGE) ok = !vf_instances(v) || vf_contents(v);
     int64_t tasks = 0;
     for (int i = 0; ok && i < v->ninst; i++)
@@ -402,7 +402,7 @@ static bool check_streams(struct verify *v) {
 static bool check_tags(struct verify *v) {
     const char *problem = et_tags_problem(v->p);
     if (problem) vf_error(v, -1, "%s", problem);
-    v->carried = vf_has_carried(v->p);
+    v->has_unfenced = vf_has_unfenced(v->p);
     return !problem;
 }
 

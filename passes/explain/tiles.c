@@ -157,7 +157,7 @@ static void put_flags(struct explain *e) {
     int events = 0;
     const char *sep = " Tensors with tags:";
     for (int i = 0; i < p->nevents; i++)
-        events += p->events[i].carried;
+        events += p->events[i].unfenced;
     if (!events) return;
     fprintf(e->to,
             "  %d flag-in-data event%s: no fences; every word of data has a tag that shows that it "
@@ -168,7 +168,7 @@ static void put_flags(struct explain *e) {
         fprintf(e->to, "%s %%%s", sep, p->tensors[i].name);
         sep = ",";
     }
-    fprintf(e->to, ". Without: --carried=none\n");
+    fprintf(e->to, ". Without: --flag-in-data=none\n");
 }
 
 void explain_events(struct explain *e) {

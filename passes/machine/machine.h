@@ -37,7 +37,7 @@ typedef struct {
     double load_kb;   /* of weights that a workgroup has in flight at once */
     double stream_us; /* that streaming its weights adds to a task */
     int flight_kb;    /* KiB of the weight stream in flight, at most */
-    int ahead_kb;     /* KiB of a CU's weights that are prefetched into the shared cache ahead of
+    int prefetch_kb;  /* KiB of a CU's weights that are prefetched into the shared cache ahead of
                          the stages; 0: none */
     int stream_kb;    /* KiB of a stage of the weight stream (ir/program/stream.h); 0: none */
     double counter_die_us; /* from an arrival until a poller on the same die has seen it */
@@ -45,7 +45,7 @@ typedef struct {
     double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */
     double release_us;     /* to make a workgroup's stores visible to other dies */
     double acquire_us;     /* to invalidate caches, so that stores of other dies are seen */
-    double carry_us;       /* that flag-in-data events add to a task; 0: not known, none are used */
+    double flag_us;        /* that flag-in-data events add to a task; 0: not known, none are used */
     double fence_die_us;   /* of a release or acquire within a die */
     double atomic_us;      /* of an atomic that returns a value */
     double pop_us;         /* to pop a task from a queue that has one */

@@ -19,11 +19,11 @@ const char *et_placement_name(int); /* NULL past the last one */
 
 /* Flag-in-data events (ir/program/tags.h). */
 typedef enum {
-    ET_CARRIED_AUTO, /* where they are predicted to be faster */
-    ET_CARRIED_ALL,  /* wherever possible */
-    ET_CARRIED_NONE
-} et_carried;
-const char *et_carried_name(int); /* NULL past the last one */
+    ET_FLAGS_AUTO, /* where they are predicted to be faster */
+    ET_FLAGS_ALL,  /* wherever possible */
+    ET_FLAGS_NONE
+} et_flags;
+const char *et_flags_name(int); /* NULL past the last one */
 
 typedef struct {
     const et_machine *machine;
@@ -36,7 +36,7 @@ typedef struct {
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */
     et_placement placement;
-    et_carried carried;
+    et_flags flags;
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */

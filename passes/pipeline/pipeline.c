@@ -29,9 +29,9 @@ const char *et_placement_name(int i) {
     return i >= 0 && i <= ET_PLACEMENT_ALL ? names[i] : NULL;
 }
 
-const char *et_carried_name(int i) {
+const char *et_flags_name(int i) {
     static const char *const names[] = {"auto", "all", "none"};
-    return i >= 0 && i <= ET_CARRIED_NONE ? names[i] : NULL;
+    return i >= 0 && i <= ET_FLAGS_NONE ? names[i] : NULL;
 }
 
 void et_plan_for(et_pass_options *o, const et_machine *m, const et_target *t, et_planned *out) {

@@ -16,7 +16,7 @@ typedef struct et_pipeline {
      * simpler to prove, by the first of these, then by both. */
     enum { ET_AS_IS, ET_CLAMPED, ET_RESHAPES_APART } simpler;
     /* Sums over devices have tensors of their own, for tiles have no room for all they read of
-     * their parts; carry asks for it, and then the program is made again. */
+     * their parts; unfence asks for it, and then the program is made again. */
     bool apart, ask_apart;
     bool again;    /* set by verify: it failed without messages, and there is a simpler way */
     bool reshapes; /* set by fuse: the graph has some, whose indices multiply and divide by sizes */

@@ -210,10 +210,10 @@ static bool within_die(const struct sim *s, const struct sim_grid *g) {
 }
 
 /* No fence follows; the task polls words. */
-static bool all_carried(const struct sim *s, const struct sim_grid *g) {
+static bool all_unfenced(const struct sim *s, const struct sim_grid *g) {
     bool all = true;
     for (int i = 0; i < g->g->nwaits; i++)
-        all &= s->p->events[g->g->waits[i].event].carried;
+        all &= s->p->events[g->g->waits[i].event].unfenced;
     return all;
 }
 
@@ -246,10 +246,10 @@ void sim_waits(struct sim *s, int wg) {
         }
     }
     wait_over(s, w);
-    double fence = !w->any             ? 0
-                   : within_die(s, g)  ? s->m->fence_die_us
-                   : all_carried(s, g) ? s->m->carry_us
-                                       : s->m->acquire_us;
+    double fence = !w->any              ? 0
+                   : within_die(s, g)   ? s->m->fence_die_us
+                   : all_unfenced(s, g) ? s->m->flag_us
+                                        : s->m->acquire_us;
     s->schedule += fence;
     s->r.held += w->held;
     sim_go(s, wg, SIM_BODY, w->chain + fence);

@@ -149,7 +149,7 @@ static void arrive(struct sim *s, int word, int wg, double t) {
 static double release_us(const struct sim *s, const struct sim_grid *g) {
     et_scope widest = ET_SCOPE_WORKGROUP;
     for (int i = 0; i < g->g->nnotifies; i++)
-        if (!s->p->events[g->arrival[i].event].carried &&
+        if (!s->p->events[g->arrival[i].event].unfenced &&
             s->p->events[g->arrival[i].event].scope > widest)
             widest = s->p->events[g->arrival[i].event].scope;
     return widest == ET_SCOPE_WORKGROUP ? 0

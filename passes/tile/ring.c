@@ -8,11 +8,11 @@
 enum {
     ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
     MOST_STAGES = 8,
-    ALIGN = 1024,           /* of rows of a warpgroup MMA */
-    MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers, */
-    GROUP_PARTS = 4,        /* or so many with warpgroup MMA */
-    AHEAD_BYTES = 64 << 10, /* in flight: more does not come sooner */
-    GROUP_AHEAD_BYTES = 96 << 10,
+    ALIGN = 1024,         /* of rows of a warpgroup MMA */
+    MOST_PARTS = 2,       /* of so many bytes, which are multiplied between two barriers, */
+    GROUP_PARTS = 4,      /* or so many with warpgroup MMA */
+    IN_FLIGHT = 64 << 10, /* in flight: more does not come sooner */
+    GROUP_IN_FLIGHT = 96 << 10,
     GROUP_STAGES = 4,
     SUM_REGISTERS = 128,       /* of a lane, half of what it has; */
     GROUP_SUM_REGISTERS = 160, /* with warpgroup MMA nothing else of a product is there */
@@ -88,7 +88,7 @@ static int copied(const et_step *s, const et_machine *m, int left, int part, int
     while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
         parts /= 2;
     int chunk = parts * part;
-    int enough = (busy > 1 ? GROUP_AHEAD_BYTES : AHEAD_BYTES) / chunk + busy + 1;
+    int enough = (busy > 1 ? GROUP_IN_FLIGHT : IN_FLIGHT) / chunk + busy + 1;
     *stages = left / chunk;
     if (*stages < 1 + busy) return 0;
     if (*stages > enough) *stages = enough;

@@ -67,8 +67,8 @@ static val source(cg *g, const et_contract *c, const et_auxiliary *side, val ite
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, c->p.s->kvar, et_int(g->x, 0)));
     cg_scope_end(g, mark);
-    val ahead = cg_muli(g, LLVMBuildURem(g->b, item, pieces, ""), side->piece);
-    return cg_gep(g, at, LLVMBuildZExt(g->b, ahead, g->i64, ""));
+    val offset = cg_muli(g, LLVMBuildURem(g->b, item, pieces, ""), side->piece);
+    return cg_gep(g, at, LLVMBuildZExt(g->b, offset, g->i64, ""));
 }
 
 /* Calls F for each copy of a chunk that a lane makes, with its source. */

@@ -43,8 +43,8 @@ int cg_contract_swap(const cg *g, const et_contract *c, int row) {
 }
 
 val cg_contract_from_stage(cg *g, const et_contract *c, val stage, int i, int n, val k, int bits) {
-    int64_t ahead = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
-    val of_lane = cg_addi(g, c->at.lane_n, ahead);
+    int64_t place = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
+    val of_lane = cg_addi(g, c->at.lane_n, place);
     val row = cg_addi(g, cg_add(g, c->at.n0, of_lane), (int64_t)i * c->p.s->tn);
     val begin = cg_gep(g, stage, cg_muli(g, row, et_stream_row_bytes(&c->p)));
     val at = c->p.bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->p.bits == 4 ? 1 : 2), "")

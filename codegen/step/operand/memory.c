@@ -34,12 +34,12 @@ static val k_bytes(cg *g, const et_contract *c, val k) {
     return cg_muli(g, LLVMBuildSExt(g->b, k, g->i64, ""), c->p.size);
 }
 
-/* The piece of a row that is AHEAD elements past the lane's place at K0. */
-static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t ahead) {
+/* The piece of a row that is OFFSET elements past the lane's place at K0. */
+static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t offset) {
     val base = cg_gep(g, row->base, k_bytes(g, c, k0));
-    val k = cg_add(g, k0, cg_addi(g, c->at.lane_k0, ahead));
+    val k = cg_add(g, k0, cg_addi(g, c->at.lane_k0, offset));
     val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
-    val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->p.size);
+    val ptr = cg_gepi(g, cg_gep(g, base, off), offset * c->p.size);
     if (c->p.tail) { /* past the end: the row's first elements instead, then zero */
         val start = LLVMBuildSub(g->b, row->lane, cg_muli(g, c->at.lane_k0, c->p.size), "");
         start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
@@ -52,12 +52,12 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
 }
 
 val cg_contract_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
-    int64_t ahead = (int64_t)u * c->p.unit_k;
-    val v = load_piece(g, c, row, k0, ahead), words[16];
+    int64_t offset = (int64_t)u * c->p.unit_k;
+    val v = load_piece(g, c, row, k0, offset), words[16];
     if (c->p.lane_k == c->p.piece) return v;
     int per = c->p.piece * c->p.size / 4, n = 0;
     for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
-        if (k) v = load_piece(g, c, row, k0, ahead + k);
+        if (k) v = load_piece(g, c, row, k0, offset + k);
         for (int i = 0; i < per; i++)
             words[n++] = cg_extract(g, v, i);
     }
@@ -99,8 +99,8 @@ void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->p.s;
     val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
     for (int r = 0; r < c->p.nsub * c->p.rows_n; r++) {
-        int64_t ahead = r / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, r % c->p.rows_n);
-        val n = cg_addi(g, cg_add(g, c->at.n0, c->at.lane_n), ahead);
+        int64_t offset = r / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, r % c->p.rows_n);
+        val n = cg_addi(g, cg_add(g, c->at.n0, c->at.lane_n), offset);
         int64_t live;
         if (c->p.side_by_side) {
             c->at.row[0][r] = row_of_all(g, c, n);

@@ -109,7 +109,7 @@ static val load(cg *g, LLVMTypeRef t, val at, int64_t skip, int bytes) {
     return v;
 }
 
-static val ahead(cg *g, val at, val parts, int bytes) {
+static val past(cg *g, val at, val parts, int bytes) {
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, parts, bytes), g->i64, ""));
 }
 
@@ -118,16 +118,16 @@ static val ahead(cg *g, val at, val parts, int bytes) {
 static val values(cg *g, const et_contract *c, val at, val lane) {
     val word[WORDS];
     if (!g->t->spread)
-        return load(g, LLVMVectorType(g->i32, WORDS), ahead(g, at, lane, PIECE), 0, PIECE);
+        return load(g, LLVMVectorType(g->i32, WORDS), past(g, at, lane, PIECE), 0, PIECE);
     val row = LLVMBuildAnd(g->b, lane, cg_i32(g, ET_PACKED_ROWS - 1), "");
     val own = cg_add(g, cg_muli(g, row, WORDS), c->at.group);
     for (int q = 0; q < WORDS; q++)
-        word[q] = load(g, g->i32, ahead(g, at, own, 4), (int64_t)q * QUARTER, 4);
+        word[q] = load(g, g->i32, past(g, at, own, 4), (int64_t)q * QUARTER, 4);
     return cg_vector(g, g->i32, WORDS, word);
 }
 
 static val index_at(cg *g, val at, val lane) {
-    return LLVMBuildZExt(g->b, load(g, g->i16, ahead(g, at, lane, INDEX), VALUES, INDEX), g->i32,
+    return LLVMBuildZExt(g->b, load(g, g->i16, past(g, at, lane, INDEX), VALUES, INDEX), g->i32,
                          "");
 }
 
@@ -146,7 +146,7 @@ void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
                     in = cg_icmp(g, LLVMIntSLT, number, cg_i32(g, shape_of(g, c, i).wide));
                     number = cg_select(g, in, number, cg_i32(g, 0));
                 }
-                val at = ahead(g, c->at.row[i][r].base, number, ET_PACKED_BYTES);
+                val at = past(g, c->at.row[i][r].base, number, ET_PACKED_BYTES);
                 val v = values(g, c, at, lane);
                 if (in) v = cg_select(g, in, v, LLVMConstNull(LLVMTypeOf(v)));
                 val *to = out + r / c->p.rows_n * 2 * c->p.rows_n + r % c->p.rows_n;
@@ -162,8 +162,8 @@ void cg_contract_packed_consume(cg *g, const et_contract *c, val *out) {
     cg_ring r = cg_ring_next(g, &g->consumer);
     cg_ring_consumer_wait(g, &r);
     int all = et_stream_packed_bytes(&c->p);
-    val at = ahead(g, cg_ring_stage(g, &r), LLVMBuildLShr(g->b, c->at.n0, cg_i32(g, 4), ""), all);
-    at = ahead(g, at, LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
+    val at = past(g, cg_ring_stage(g, &r), LLVMBuildLShr(g->b, c->at.n0, cg_i32(g, 4), ""), all);
+    at = past(g, at, LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.s->nacc; i++)
             for (int ns = 0; ns < c->p.nsub; ns++, out += 2 * c->p.rows_n) {

@@ -31,14 +31,14 @@ void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val stage, int last) {
 
 static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
-    int all = r->nsides - 1, ahead = et_pipeline_in_flight(&r->c->p);
+    int all = r->nsides - 1, in_flight = et_pipeline_in_flight(&r->c->p);
     /* All waves have read the stages of the tile before. (Before the waits that is known.) */
     if (!r->bulk || !r->c->now.ring) cg_barrier(g);
     if (r->bulk) {
         cg_chunks_fill(g, r, 0, r->early, 0, 0);
-        cg_chunks_fill(g, r, r->early, ahead, 0, all);
+        cg_chunks_fill(g, r, r->early, in_flight, 0, all);
     }
-    for (int i = 0; i < ahead && r->async; i++)
+    for (int i = 0; i < in_flight && r->async; i++)
         cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), i < r->early ? 0 : all);
     cg_chunk_load(g, r, zero);
     cg_chunk_store(g, r, zero);

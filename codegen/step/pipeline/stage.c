@@ -116,10 +116,10 @@ val cg_chunk_first(cg *g, const et_chunks *r, const et_chunk_operand *s, int j) 
 
 static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk,
                       int part) {
-    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
-    if (s->first[j]) return cg_gepi(g, cg_gep(g, s->first[j], ahead), (int64_t)part * r->wide);
+    val offset = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    if (s->first[j]) return cg_gepi(g, cg_gep(g, s->first[j], offset), (int64_t)part * r->wide);
     val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
-    val base = cg_gep(g, s->from[j].base, ahead);
+    val base = cg_gep(g, s->from[j].base, offset);
     base = cg_gep(g, base, LLVMBuildZExt(g->b, lane, g->i64, ""));
     return cg_gepi(g, base, (int64_t)part * r->wide);
 }
@@ -211,10 +211,10 @@ val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, v
                   val any) {
     const et_contract *c = r->c;
     val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
-    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    val offset = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
     if (c->p.tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->now.kend), off, lane);
-    val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
+    val v = g->family->load_if(g, any, s->from[j].base, offset, off);
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
@@ -242,8 +242,8 @@ static val fragment(cg *g, const et_contract *c, const struct staged *o, val row
     val first = LLVMBuildUDiv(g->b, c->at.lane_k0, cg_i32(g, c->p.piece), "");
     int n = 0;
     for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
-        int ahead = (u * c->p.unit_k + k) / c->p.piece, part = ahead / PIECES;
-        val piece = cg_addi(g, first, ahead % PIECES);
+        int offset = (u * c->p.unit_k + k) / c->p.piece, part = offset / PIECES;
+        val piece = cg_addi(g, first, offset % PIECES);
         val v = LLVMBuildLoad2(g->b, piece_type(g), row_ptr(g, c, o, row16, row, part, piece), "");
         LLVMSetAlignment(v, PIECE);
         if (c->p.lane_k == c->p.piece) return v;

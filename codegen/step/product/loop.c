@@ -45,10 +45,10 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
     const et_step *s = c->p.s;
     val made[ET_MAX_FRAGMENTS], part[ET_MAX_SUMS], row[ET_MAX_ROWS];
     staged_rows(g, c, chunk, row);
-    int ahead = et_rows_units_ahead(cg_cx(g), &c->p);
-    for (int u0 = 0; u0 < c->p.units; u0 += ahead) {
+    int most = et_rows_units_at_once(cg_cx(g), &c->p);
+    for (int u0 = 0; u0 < c->p.units; u0 += most) {
         val a[ET_MAX_FRAGMENTS][ET_MAX_ROWS];
-        int n = c->p.units - u0 < ahead ? c->p.units - u0 : ahead;
+        int n = c->p.units - u0 < most ? c->p.units - u0 : most;
         val k0 = cg_addi(g, c->at.kpart, (int64_t)u0 * c->p.unit_k), spread[ET_MAX_FRAGMENTS];
         if (from) k0 = cg_add(g, k0, from);
         if (c->p.row_packed) cg_row_packed_load(g, c, row[0], k0, n, spread);

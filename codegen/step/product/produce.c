@@ -65,7 +65,7 @@ static void prefetch_chunk(cg *g, const et_contract *c, const cg_producer *by, c
     int bytes = et_stream_row_bytes(&c->p), lines = bytes > ET_ASK_LINE ? bytes / ET_ASK_LINE : 1;
     int wave = g->t->wave, per = lines < wave ? wave / lines : 1;
     block asked = cg_block(g, "asked");
-    cg_ring_prefetch(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    cg_ring_prefetch(g, by, g->p->ring.prefetch / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g);
     for (int i = 0; i < s->nacc && can_prefetch(g, c, lines, per); i++) {
         block past = past_of(g, c);
@@ -87,7 +87,7 @@ static void prefetch_chunk(cg *g, const et_contract *c, const cg_producer *by, c
 static void prefetch_packed(cg *g, const et_contract *c, const cg_producer *by, const val *from) {
     int all = et_stream_packed_bytes(&c->p), wave = g->t->wave;
     block asked = cg_block(g, "asked");
-    cg_ring_prefetch(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    cg_ring_prefetch(g, by, g->p->ring.prefetch / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g), own = cg_muli(g, g->lane, ET_ASK_LINE);
     for (int i = 0; i < et_stream_stage_bytes(&c->p) / all; i++)
         for (int at = 0; at < all; at += wave * ET_ASK_LINE) {
@@ -194,14 +194,14 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, const s
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
             skip(g, c, n, past);
-            int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
+            int64_t offset = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
             int swap = cg_contract_swap(g, c, n);
             for (int t = 0; t < l->rounds; t++) {
                 val *at = &to[t][swap / PIECE];
                 if (!*at) *at = place_of(g, c, stage, l->row[t], l->unit[t], swap);
                 for (int u = 0; u < pieces; u += t || pieces % wave ? pieces : wave) {
                     g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + u * PIECE),
-                                            cg_gepi(g, from[i * l->rounds + t], ahead + u * PIECE),
+                                            cg_gepi(g, from[i * l->rounds + t], offset + u * PIECE),
                                             PIECE);
                     asked(g, &lots);
                 }
@@ -228,11 +228,11 @@ static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row
     }
     for (int i = 0; i < s->nacc; i++)
         for (int n = 0; n < s->tn; n += ROWS) {
-            int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.size;
+            int64_t offset = et_stream_row(g->p, s, i, n) * c->p.size;
             for (int line = 0; line < lines; line++) {
                 int at = (line * rows + i * s->tn + n) * LINE;
                 g->family->stream->copy(g, cg_gepi(g, to[n / ROWS % 2], at),
-                                        cg_gepi(g, from[i], ahead + line * LINE), PIECE);
+                                        cg_gepi(g, from[i], offset + line * LINE), PIECE);
                 asked(g, &lots);
             }
         }
@@ -268,9 +268,9 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
         return;
     }
     val chunk = cg_for_begin(g, &f, cg_contract_next(g, c, zero), chunks, one, false, 0, at);
-    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, et_stream_row_bytes(&c->p)), g->i64, "");
+    val offset = LLVMBuildZExt(g->b, cg_muli(g, chunk, et_stream_row_bytes(&c->p)), g->i64, "");
     for (int i = 0; i < n; i++)
-        at[i] = cg_gep(g, from[i], ahead);
+        at[i] = cg_gep(g, from[i], offset);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
     cg_auxiliary_move(g, c, chunk, at + n);
     produce_next(g, c, by, l, at);

@@ -31,8 +31,8 @@ int cg_rows_own_begin(cg *g, et_contract *c, val *carried) {
     val last = cg_addi(g, c->now.mlive, -1);
     for (int ms = 0; ms < c->p.msub; ms++)
         for (int i = 0; i < c->p.rows_m; i++) {
-            int64_t ahead = 16 * ms + et_deal_value(&c->p.fr->layout->m, i);
-            val row = cg_addi(g, c->at.lane_m, ahead);
+            int64_t place = 16 * ms + et_deal_value(&c->p.fr->layout->m, i);
+            val row = cg_addi(g, c->at.lane_m, place);
             row = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
             row = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){row, cg_i32(g, 0)});
             o->row[ms * c->p.rows_m + i] = cg_contract_row(g, c, c->p.s->a, c->p.s->mvar, row);

@@ -81,7 +81,7 @@ void amdgpu_order_loads(cg *);
 void amdgpu_mix(cg *, const et_fragment *, int lane_k, const et_mix *);
 
 /* ---- memory.c ---- */
-val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
+val amdgpu_load_if(cg *, val cond, val base, val advance, val offset);
 
 /* ---- codes.c ---- */
 extern const et_unscaled_family amdgpu_bare;

@@ -103,12 +103,12 @@ static struct angle reduced(cg *g, val x) {
     return r;
 }
 
-/* The sine of X plus AHEAD quarter turns. */
-static val sine_shifted(cg *g, val x, int ahead) {
+/* The sine of X plus QUARTERS quarter turns. */
+static val sine_shifted(cg *g, val x, int quarters) {
     static const double s[] = {-0.16666666637, 0.0083333288325, -0.00019839162365, 2.7167121399e-6};
     static const double c[] = {0.041666666616, -0.0013888883156, 2.4799362671e-5, -2.7197297562e-7};
     struct angle a = reduced(g, x);
-    val r = a.rest, square = LLVMBuildFMul(g->b, r, r, ""), turns = cg_addi(g, a.turns, ahead);
+    val r = a.rest, square = LLVMBuildFMul(g->b, r, r, ""), turns = cg_addi(g, a.turns, quarters);
     val sine = LLVMBuildFMul(g->b, r, square, "");
     sine = cg_fma(g, sine, nvptx_poly(g, g->f32, square, 4, s), r);
     val cosine = cg_fma(g, square, nvptx_poly(g, g->f32, square, 4, c), cg_f32(g, -0.5));

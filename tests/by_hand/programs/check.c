@@ -419,9 +419,9 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
                            .placement = places[draw(c, 5)],
                            .quick = draw(c, 3) > 0,
                            .check_text = draw(c, 12) == 0};
-    if (c->o->carried) {
+    if (c->o->flags) {
         opt.schedule = ET_SCHEDULE_STATIC;
-        opt.carried = ET_CARRIED_ALL;
+        opt.flags = ET_FLAGS_ALL;
         opt.quick = false;
     }
     bool variants = draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;

@@ -1,5 +1,5 @@
-/* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--carried] [--keep
- * FOLDER]
+/* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--flag-in-data]
+ * [--keep FOLDER]
  *          [--kind any|mixed|chains|odd|shapes] [--device NAME --target ISA] [--tries N]
  * [--not-finite N] |
  * --show SEED | --file FILE
@@ -30,7 +30,7 @@ struct options {
     const char *keep, *file, *device, *target;
     int tries;
     long not_finite; /* so many results are, or -1 */
-    bool interpreters, big, carried;
+    bool interpreters, big, flags;
     gen_kind kind;
     char kernel[4096];
 };
@@ -70,7 +70,7 @@ static check_result check(const struct options *o, const char *text, uint64_t se
     check_options c = {.seed = seed,
                        .kernel = o->kernel,
                        .interpreters = o->interpreters,
-                       .carried = o->carried,
+                       .flags = o->flags,
                        .device = o->device,
                        .target = o->target,
                        .why = why};
@@ -206,8 +206,8 @@ static bool options(struct options *o, int argc, char **argv) {
             *(argv[i][2] == 'i' ? &o->interpreters : &o->big) = true;
             continue;
         }
-        if (!strcmp(argv[i], "--carried")) {
-            o->carried = true;
+        if (!strcmp(argv[i], "--flag-in-data")) {
+            o->flags = true;
             continue;
         }
         i++;

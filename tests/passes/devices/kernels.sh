@@ -19,7 +19,7 @@ done
 "$bin/check_parts" "$out/k.parts" "emu:$target:cus=4:agents=4" kc
 check "$models/qwen3_moe.etg" 2 --set N=3
 check "$models/mixtral.etg" 2 --set N=3
-"$bin/etcc" "$here/mlp.etg" --devices=2 --carried=all --target=$target -o "$out/k.all"
+"$bin/etcc" "$here/mlp.etg" --devices=2 --flag-in-data=all --target=$target -o "$out/k.all"
 "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3
 # What does not fit together is refused; a wait that ends in vain names the device.
 says() {

@@ -236,7 +236,7 @@ int main(int argc, char **argv) {
     if (strchr(argv[2], 's')) opt.packed = et_target_packs(t), opt.keep_order = true;
     if (strchr(argv[2], 'd')) opt.schedule = ET_SCHEDULE_DYNAMIC;
     if (strchr(argv[2], 'u')) opt.without = et_features_named("stream");
-    if (strchr(argv[2], 'c')) opt.carried = ET_CARRIED_ALL;
+    if (strchr(argv[2], 'c')) opt.flags = ET_FLAGS_ALL;
     et_plan_for(&opt, et_machine_for(argv[1]), t, &on);
     c.m = &on.machine;
     for (int i = 3; i < argc; i++)

@@ -23,13 +23,13 @@ right hybrid
 right hybrid -DEARLY -DONCE
 right early -DABORTS
 right hybrid -DABORTS
-right carried
-right carried -DNOBODY_WAITS
-wrong carried -DMUTANT_TAKEN_AS_IT_IS
-wrong carried -DMUTANT_STORED_AS_IT_COMES
-wrong carried -DMUTANT_READERS_OVERTAKEN
-wrong carried -DMUTANT_TAG_OF_ANY_LAUNCH
-wrong carried -DMUTANT_TAG_OF_ANY_ITERATION
+right flags
+right flags -DNOBODY_WAITS
+wrong flags -DMUTANT_TAKEN_AS_IT_IS
+wrong flags -DMUTANT_STORED_AS_IT_COMES
+wrong flags -DMUTANT_READERS_OVERTAKEN
+wrong flags -DMUTANT_TAG_OF_ANY_LAUNCH
+wrong flags -DMUTANT_TAG_OF_ANY_ITERATION
 ends hybrid -DPOLLING
 wrong hybrid -DPOLLING -DMUTANT_BLIND_TO_THE_DEVICE
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
@@ -59,8 +59,8 @@ wrong hybrid -DABORTS -DMUTANT_REGION_DEAF
 '
 few='
 right side
-right carried
-wrong carried -DMUTANT_STORED_AS_IT_COMES
+right flags
+wrong flags -DMUTANT_STORED_AS_IT_COMES
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
 wrong fan -DMUTANT_NOT_CLAIMED
 '
@@ -126,7 +126,7 @@ mkdir -p "$build"
 build=$(cd "$build" && pwd)
 
 # The steps that the model names are functions of codegen.
-for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/carried.pml" | grep -v '^arrives$'); do
+for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" | grep -v '^arrives$'); do
     grep -rq "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here/../../../codegen" && continue
     echo "spin: the model's step $step is no function of codegen"
     exit 1

@@ -17,7 +17,7 @@ struct saved {
 
 const char *const mutate_kind_name[MUTATE_KINDS] = {
     "waits",    "notifies", "wait maps", "notify maps", "one size", "counts", "scopes",
-    "counters", "memory",   "extents",   "order",       "carried",  "streams"};
+    "counters", "memory",   "extents",   "order",       "unfenced", "streams"};
 
 struct mutation {
     et_program *p;
@@ -507,7 +507,7 @@ static void mutate_extra(struct mutation *m, int from, int to) {
     }
 }
 
-/* ---- carried events ---- */
+/* ---- unfenced events ---- */
 
 static void mutate_tag(struct mutation *m, const et_func *f, et_step *s) {
     et_step was = *s;
@@ -533,8 +533,8 @@ static void mutate_tag(struct mutation *m, const et_func *f, et_step *s) {
 static void mutate_carried(struct mutation *m) {
     et_program *p = m->p;
     for (int e = 0; e < p->nevents; e++) {
-        bool was = p->events[e].carried;
-        p->events[e].carried = !was;
+        bool was = p->events[e].unfenced;
+        p->events[e].unfenced = !was;
         emit(m, was ? same : other, "event %s %s fences", p->events[e].name,
              was ? "has" : "is without");
     }

@@ -398,7 +398,7 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
         int a = c->word[w].arrived[i];
         if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
         if (!reaches(c, ev->scope, a, task)) continue;
-        for (int which = ev->carried; which < 2; which++) {
+        for (int which = ev->unfenced; which < 2; which++) {
             uint64_t *to = set_of(past, o, task, which), *from = set_of(past, o, a, which);
             for (int k = 0; k < o->words; k++)
                 to[k] |= from[k];

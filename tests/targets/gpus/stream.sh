@@ -33,7 +33,7 @@ for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global\.L2::cache_hi
 done
 [ "$(grep -cE 'bar(rier)?\.sync[[:space:]]+0;' ring.ptx)" = 1 ] || die 'more than one barrier counts all waves'
 "$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
-grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( calm [0-9]*)?( ahead [0-9]*)?$' stream.txt || die 'no ring in the text'
+grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( calm [0-9]*)?( prefetch [0-9]*)?$' stream.txt || die 'no ring in the text'
 [ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
 for stage in placed scheduled; do
     compile "$model" $stage.eti --to $stage
@@ -135,7 +135,7 @@ flight() { # HBM_GBS WORD
 # Where it takes most of the time, what slots have no room for is asked for by one more of the waves that have handed registers over.
 ask='cp\.async\.cg\.shared\.global\.L2::256B .*, 16;'
 for ahead in 0 192; do
-    sed "s/^ahead_kb .*/ahead_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
+    sed "s/^prefetch_kb .*/prefetch_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
     "$bin/etcc" few.etg --machine=./ask.machine --variants=1 -o ask.$ahead.ptx
     "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.$ahead.eti
     "$bin/etcc" ask.$ahead.eti --machine=./ask.machine -o again.ptx
@@ -147,11 +147,11 @@ grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ah
 [ "$target" = sm_90 ] || ! grep -q "$ask" ask.192.ptx || die 'there is a wave too many'
 "$bin/etcc" single.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 ! grep -q ' ahead ' ask.eti || die 'a stream that takes all the time asks ahead'
-sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^prefetch_kb .*/prefetch_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 ! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
 # Between the two tasks take much of the time by themselves, and nothing is asked for, though the stream has all that is not hidden by it.
-sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^prefetch_kb .*/prefetch_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 [ "$target" != sm_90 ] || grep -q '^ring .* flight 36864\( calm [0-9]*\)\{0,1\}$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
 # Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.

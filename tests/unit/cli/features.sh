@@ -7,7 +7,7 @@ bin=$1 src=$2 work=$3
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-refuses 2 'did you mean stream? Else write stream|ahead|' "$bin/etcc" rows.etg -o rows.hsaco --without=strem
+refuses 2 'did you mean stream? Else write stream|prefetch|' "$bin/etcc" rows.etg -o rows.hsaco --without=strem
 refuses 2 "'order' is named twice" "$bin/etcc" rows.etg -o rows.hsaco --without=order,again,order
 "$bin/etcc" --list-features > features
 tried=
@@ -120,9 +120,9 @@ for l in 0..4 {
 }
 output z : f32[N, 2048] = y
 X
-sed 's/^ahead_kb .*/ahead_kb 0/; s/^hbm_gbs .*/hbm_gbs 6000/' "$src/passes/machines/h100.machine" > calm.machine
+sed 's/^prefetch_kb .*/prefetch_kb 0/; s/^hbm_gbs .*/hbm_gbs 6000/' "$src/passes/machines/h100.machine" > calm.machine
 changes calm stream.etg --machine=./calm.machine
-for feature in stream ahead auxiliary single once double_buffered; do
+for feature in stream prefetch auxiliary single once double_buffered; do
     changes $feature stream.etg --machine=H100
 done
 

@@ -25,11 +25,11 @@ struct before {
     int64_t workspace;
 };
 
-struct carry {
+struct unfencing {
     et_pipeline *pl;
     et_program *p;
     struct before was;
-    bool *tagged, *carried; /* by tensor, by event: what is tried */
+    bool *tagged, *unfenced; /* by tensor, by event: what is tried */
     int tries;
 };
 
@@ -39,7 +39,7 @@ static void *copy(et_arena *a, const void *from, size_t bytes) {
     return bytes ? memcpy(et_alloc(a, bytes), from, bytes) : NULL;
 }
 
-static void put_back(struct carry *c) {
+static void put_back(struct unfencing *c) {
     et_program *p = c->p;
     p->tensors = c->was.tensors;
     p->events = c->was.events;
@@ -54,7 +54,7 @@ static void place(et_program *p) {
     p->workspace_bytes = et_place_after(p, end, true);
 }
 
-static void apply(struct carry *c) {
+static void apply(struct unfencing *c) {
     et_program *p = c->p;
     et_arena *a = c->pl->g->arena;
     put_back(c);
@@ -71,12 +71,12 @@ static void apply(struct carry *c) {
     for (int t = 0; t < p->ntensors; t++)
         if (c->tagged[t] && !p->tensors[t].partial) et_tag(p, t);
     for (int e = 0; e < p->nevents; e++)
-        p->events[e].carried = c->carried[e];
+        p->events[e].unfenced = c->unfenced[e];
     place(p);
 }
 
 /* What is tagged leaves every step possible on the target, and room in local memory. */
-static bool can_be_done(const struct carry *c) {
+static bool can_be_done(const struct unfencing *c) {
     const et_product_options *by = c->pl->opt->machine->plans;
     int lds = c->pl->opt->machine->lds_bytes - OWN;
     bool any = false;
@@ -88,7 +88,7 @@ static bool can_be_done(const struct carry *c) {
 }
 
 /* Is the program proved so? Messages of the verifier are dropped. */
-static bool proves(struct carry *c) {
+static bool proves(struct unfencing *c) {
     et_verify_options opt = {.dies = c->pl->opt->machine->dies, .work = WORK};
     et_diags *said = et_diags_create(c->pl->g->arena);
     apply(c);
@@ -97,7 +97,7 @@ static bool proves(struct carry *c) {
 }
 
 /* Temporaries that can be tagged, each for itself. Returns whether there are any. */
-static bool choose_tensors(struct carry *c) {
+static bool choose_tensors(struct unfencing *c) {
     int n = c->p->ntensors;
     bool any = false, *may = et_alloc(c->pl->g->arena, (size_t)n + 1);
     for (int t = 0; t < n; t++) {
@@ -120,7 +120,7 @@ static bool choose_tensors(struct carry *c) {
 /* Quick test: tasks at its ends share no untagged tensor. Orders through other tasks are the
  * verifier's to prove. */
 struct shared {
-    const struct carry *c;
+    const struct unfencing *c;
     bool *stored, *touched;
 };
 
@@ -132,7 +132,7 @@ static void note(void *ctx, const et_step *step, int tensor, bool is_store, cons
     if (is_store) s->stored[tensor] = true;
 }
 
-static bool hands_over(struct carry *c, int event) {
+static bool hands_over(struct unfencing *c, int event) {
     const et_program *p = c->p;
     size_t n = (size_t)p->ntensors + 1;
     struct shared from = {c, et_alloc(c->pl->g->arena, n), et_alloc(c->pl->g->arena, n)};
@@ -152,7 +152,7 @@ static bool hands_over(struct carry *c, int event) {
     return false;
 }
 
-static bool may_be_carried(const et_program *p, int event) {
+static bool may_be_unfenced(const et_program *p, int event) {
     const et_event *e = &p->events[event];
     bool ok = !e->promised && e->scope >= ET_SCOPE_DEVICE;
     for (int i = 0; i < p->ngrids; i++) {
@@ -168,31 +168,31 @@ static bool may_be_carried(const et_program *p, int event) {
 }
 
 /* Events without fences, as many as can be. */
-static bool choose_events(struct carry *c) {
+static bool choose_events(struct unfencing *c) {
     int n = c->p->nevents;
     bool any = false;
     bool *may = et_alloc(c->pl->g->arena, (size_t)n + 1);
     for (int e = 0; e < n; e++) {
-        may[e] = may_be_carried(c->p, e) && !hands_over(c, e);
-        c->carried[e] = may[e];
+        may[e] = may_be_unfenced(c->p, e) && !hands_over(c, e);
+        c->unfenced[e] = may[e];
         any |= may[e];
     }
     if (!any) return false;
     if (proves(c)) return true;
-    memset(c->carried, 0, (size_t)n);
+    memset(c->unfenced, 0, (size_t)n);
     if (!proves(c)) return false; /* tags alone are wrong */
     any = false;
     for (int e = 0; e < n; e++) {
         if (!may[e]) continue;
-        c->carried[e] = true;
-        c->carried[e] = proves(c);
-        any |= c->carried[e];
+        c->unfenced[e] = true;
+        c->unfenced[e] = proves(c);
+        any |= c->unfenced[e];
     }
     return any;
 }
 
 /* Removes tags of tensors that are ordered without. */
-static void drop_tensors(struct carry *c) {
+static void drop_tensors(struct unfencing *c) {
     for (int t = 0; t < c->p->ntensors; t++) {
         if (!c->tagged[t] || c->p->tensors[t].partial) continue;
         c->tagged[t] = false;
@@ -203,7 +203,7 @@ static void drop_tensors(struct carry *c) {
 /* ---- its gain ---- */
 
 /* How many of its tiles a workgroup runs in a launch. */
-static double turns(const struct carry *c, const et_grid *g) {
+static double turns(const struct unfencing *c, const et_grid *g) {
     et_program *p = c->p;
     int64_t lo, hi;
     int cus = c->pl->opt->machine->cus;
@@ -215,16 +215,16 @@ static double turns(const struct carry *c, const et_grid *g) {
     return n;
 }
 
-static bool all_carried(const et_program *p, const et_grid *g, bool notifies) {
+static bool all_unfenced(const et_program *p, const et_grid *g, bool notifies) {
     bool all = true;
     for (int i = 0; i < (notifies ? g->nnotifies : g->nwaits); i++)
-        all &= p->events[notifies ? g->notifies[i].event : g->waits[i].event].carried;
+        all &= p->events[notifies ? g->notifies[i].event : g->waits[i].event].unfenced;
     return all && (notifies ? g->nnotifies : g->nwaits) > 0;
 }
 
 /* Summed over the tasks of a launch: fences saved; the cost of larger words and of steps that
  * receive them. */
-static void price(const struct carry *c, double *out_saved, double *out_paid) {
+static void price(const struct unfencing *c, double *out_saved, double *out_paid) {
     const et_program *p = c->p;
     const et_machine *m = c->pl->opt->machine;
     *out_saved = *out_paid = 0;
@@ -244,22 +244,22 @@ static void price(const struct carry *c, double *out_saved, double *out_paid) {
             bytes += elements * (2 * et_dtype_bytes(p->tensors[t].shape.dtype) -
                                  et_dtype_bytes(c->was.tensors[t].shape.dtype));
         }
-        *out_saved += n * (all_carried(p, g, true) ? m->release_us : 0);
-        *out_saved += n * (all_carried(p, g, false) ? m->acquire_us : 0);
+        *out_saved += n * (all_unfenced(p, g, true) ? m->release_us : 0);
+        *out_saved += n * (all_unfenced(p, g, false) ? m->acquire_us : 0);
         *out_paid += n * bytes / (m->cache_gbs_cu * 1e3);
-        if (bytes != 0) *out_paid += n * m->carry_us;
+        if (bytes != 0) *out_paid += n * m->flag_us;
     }
 }
 
-static void tell(const struct carry *c, bool kept, double saved, double paid) {
+static void tell(const struct unfencing *c, bool kept, double saved, double paid) {
     FILE *f = c->pl->opt->dump_to;
     const et_program *p = c->p;
     fprintf(f,
-            "# carried events%s: fences that are left out take %.1f us of a launch, words %.1f us "
+            "# unfenced events%s: fences that are left out take %.1f us of a launch, words %.1f us "
             "more (predicted)\n",
             kept ? "" : " do not pay", saved, paid);
     for (int e = 0; e < p->nevents; e++)
-        if (p->events[e].carried) fprintf(f, "# %%%s has no fences\n", p->events[e].name);
+        if (p->events[e].unfenced) fprintf(f, "# %%%s has no fences\n", p->events[e].name);
     for (int t = 0; t < p->ntensors; t++)
         if (p->tensors[t].tagged) fprintf(f, "# %%%s is tagged\n", p->tensors[t].name);
 }
@@ -293,25 +293,26 @@ static bool tag_partial(et_pipeline *pl, int64_t untagged) {
     return true;
 }
 
-bool et_pass_carry(et_pipeline *pl) {
+bool et_pass_unfence(et_pipeline *pl) {
     et_program *p = pl->p;
     int64_t untagged = p->workspace_bytes;
     if (!pl->opt->quick && !tag_partial(pl, untagged)) return false;
     const et_pass_options *o = pl->opt;
-    struct carry c = {pl, p, {p->tensors, p->events, p->funcs, untagged}, NULL, NULL, 0};
-    if (!et_is_static(o) || o->quick || o->carried == ET_CARRIED_NONE ||
-        (o->carried == ET_CARRIED_AUTO && o->machine->carry_us <= 0))
+    struct unfencing c = {pl, p, {p->tensors, p->events, p->funcs, untagged}, NULL, NULL, 0};
+    if (!et_is_static(o) || o->quick || o->flags == ET_FLAGS_NONE ||
+        (o->flags == ET_FLAGS_AUTO && o->machine->flag_us <= 0))
         return true;
     c.tagged = et_alloc(pl->g->arena, (size_t)p->ntensors + 1);
-    c.carried = et_alloc(pl->g->arena, (size_t)p->nevents + 1);
+    c.unfenced = et_alloc(pl->g->arena, (size_t)p->nevents + 1);
     bool can = choose_tensors(&c) && choose_events(&c);
     if (can) drop_tensors(&c);
     if (can) can = proves(&c);
     double saved = 0, paid = 0;
     if (can) price(&c, &saved, &paid);
-    bool kept = can && (o->carried == ET_CARRIED_ALL || saved > paid);
-    if (et_is_dumped(o, "carry") && can) tell(&c, kept, saved, paid);
-    if (et_is_dumped(o, "carry") && !can) fprintf(o->dump_to, "# no event can do without fences\n");
+    bool kept = can && (o->flags == ET_FLAGS_ALL || saved > paid);
+    if (et_is_dumped(o, "unfence") && can) tell(&c, kept, saved, paid);
+    if (et_is_dumped(o, "unfence") && !can)
+        fprintf(o->dump_to, "# no event can do without fences\n");
     if (!kept) put_back(&c);
     if (!kept && pl->g->devices) place(p);
     return true;

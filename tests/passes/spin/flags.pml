@@ -26,7 +26,7 @@ inline cg_word_store(w, tag) {
     flight[w] = flight[w] | (1 << tag);
 }
 
-/* Of a carried event: polls, and no fence. */
+/* An unfenced event: polls, and no fence. */
 inline cg_waits(counter, need) {
     counter == need;
 }

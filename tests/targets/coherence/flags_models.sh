@@ -1,5 +1,5 @@
 #!/bin/sh
-# carried_models.sh BIN SRC WORK: what the pass `carry` makes of a decoder. With all events carried that
+# flags_models.sh BIN SRC WORK: what the pass `unfence` makes of a decoder. With all events unfenced that
 # can be, the kernel gives PyTorch's logits on incoherent caches in several orders, the bits it gives with
 # fences, in all variants; and whether it is done goes by what the machine says it costs.
 set -eu
@@ -18,7 +18,7 @@ for m in llama qwen3; do
     test $m = qwen3 || targets="gfx942 gfx1100"
     for target in $targets; do
         for how in all none; do
-            "$bin/etcc" $m.etg --target=$target --carried=$how -o $m.$how.hsaco
+            "$bin/etcc" $m.etg --target=$target --flag-in-data=$how -o $m.$how.hsaco
             for n in 1 5; do
                 in=in.st
                 test $n = 5 || in=in1.st
@@ -27,31 +27,31 @@ for m in llama qwen3; do
             done
         done
         for n in 1 5; do cmp none.$n.st all.$n.st; done
-        cmp -s $m.none.hsaco $m.all.hsaco && fail "$m: no event is carried on $target"
+        cmp -s $m.none.hsaco $m.all.hsaco && fail "$m: no event is unfenced on $target"
     done
-    "$bin/etcc" $m.etg --carried=all -o $m.hsaco
+    "$bin/etcc" $m.etg --flag-in-data=all -o $m.hsaco
     "$bin/interleavings" $m.hsaco "$golden" emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 2 right
     "$bin/interleavings" $m.hsaco "$golden" emu:gfx942:cus=16:xcds=4:coherence=model:seed=2:starve=5 2 right
 done
 # What is tagged in one variant lies apart from all of the others: the text reads back, which checks it.
-"$bin/etcc" "$src/examples/moe/moe.etg" --carried=all --to=scheduled -o moe.eti
+"$bin/etcc" "$src/examples/moe/moe.etg" --flag-in-data=all --to=scheduled -o moe.eti
 test "$(grep -c '^variant' moe.eti)" -gt 1
 grep -q '^temp .* tagged at' moe.eti
 "$bin/etcc" moe.eti --to=scheduled -o again.eti
 cmp moe.eti again.eti
-# Machines that say nothing of carried events have none; where they cost little all are, else none.
-machine() { sed "s/^carry_us .*/carry_us $1/" "$src/passes/machines/mi300x.machine" > my.machine; }
-"$bin/etcc" llama.etg --carried=none -o none.hsaco
+# Machines that say nothing of unfenced events have none; where they cost little all are, else none.
+machine() { sed "s/^flag_us .*/flag_us $1/" "$src/passes/machines/mi300x.machine" > my.machine; }
+"$bin/etcc" llama.etg --flag-in-data=none -o none.hsaco
 "$bin/etcc" llama.etg -o auto.hsaco
 cmp none.hsaco auto.hsaco
 machine 0.001
-"$bin/etcc" llama.etg --machine=my.machine -d carry > cheap.txt
+"$bin/etcc" llama.etg --machine=my.machine -d unfence > cheap.txt
 grep -q '^# %attn.o has no fences' cheap.txt
-grep -q '^# carried events: fences that are left out take' cheap.txt
+grep -q '^# unfenced events: fences that are left out take' cheap.txt
 "$bin/etcc" llama.etg --machine=my.machine --explain=cheap.txt -o llama.hsaco
 grep -q '[0-9] flag-in-data events: no fences' cheap.txt
 machine 50
-"$bin/etcc" llama.etg --machine=my.machine -d carry > dear.txt
-grep -q '^# carried events do not pay' dear.txt
-if grep -q '^event .* carried' dear.txt; then fail 'events are carried that do not pay'; fi
-echo 'carried events of decoders: same bits, right logits, chosen by cost'
+"$bin/etcc" llama.etg --machine=my.machine -d unfence > dear.txt
+grep -q '^# unfenced events do not pay' dear.txt
+if grep -q '^event .* unfenced' dear.txt; then fail 'events are unfenced that do not pay'; fi
+echo 'unfenced events of decoders: same bits, right logits, chosen by cost'

@@ -1,12 +1,12 @@
 #!/bin/sh
-# carried.sh BIN SRC WORK: carried events on emulated GPUs with incoherent caches. The kernel gives the
-# interpreter's bits, launch after launch, also where no task waits for a carried event: each word
+# flags.sh BIN SRC WORK: unfenced events on emulated GPUs with incoherent caches. The kernel gives the
+# interpreter's bits, launch after launch, also where no task waits for an unfenced event: each word
 # shows by itself that it has come. Without looking at tags it is wrong, a tag that nothing stores
 # ends with a report, and so does a launch whose words hold tags of a later one.
 set -eu
 bin=$1 good=$2/tests/passes/verify/good
 mkdir -p "$3" && cd "$3"
-"$bin/etfill" carried.in 'x:f32[37,64]:-1:1'
+"$bin/etfill" flags.in 'x:f32[37,64]:-1:1'
 "$bin/etfill" handed.in 'x:f32[37,8]:-9:9'
 run() { # KERNEL DEVICE OUT [options]
     kernel=$1 device=$2 out=$3
@@ -14,7 +14,7 @@ run() { # KERNEL DEVICE OUT [options]
     "$bin/etrun" "$kernel" --set=N=37 --in="$model.in" --out="$out" --repeat=3 \
         --device="$device:coherence=model" "$@"
 }
-for model in carried handed; do
+for model in flags handed; do
     "$bin/etinterp" "$good/$model.eti" --set=N=37 --in=$model.in --out=$model.want --check-races --orders=3
     targets=gfx942
     test $model = handed || targets="gfx942 gfx90a gfx950 gfx1100 gfx1201"
@@ -34,11 +34,11 @@ weak() { # HOW EVENT [options]: on one host thread, where the order of waves is 
     shift 2
     run weak.hsaco emu:gfx942:cus=9:xcds=3:threads=1:seed=$seed weak.got "$@"
 }
-model=carried
+model=flags
 for event in started scaled added; do
     seed=1
     weak hint $event
-    cmp carried.want weak.got
+    cmp flags.want weak.got
     for seed in 1 2; do
         rm -f weak.got
         status=0
@@ -46,7 +46,7 @@ for event in started scaled added; do
         case $event in
         started) # other bits
             test $status = 0
-            if cmp -s carried.want weak.got; then exit 1; fi
+            if cmp -s flags.want weak.got; then exit 1; fi
             ;;
         *) # tasks run ahead of the words they take, until one waits for what has been overwritten
             test $status = 1
@@ -58,7 +58,7 @@ for event in started scaled added; do
 done
 # Numbers of launches that fit beside 16 bits and these tags are 128: then all words are zeroed. What was
 # left of the last one would be more than any tag to come, and nothing would come.
-sed -e 's/tag l$/tag l * 64/' -e 's/tag l + 1$/tag (l + 1) * 64/' -e 's/tag 6$/tag 384/' "$good/carried.eti" > again.eti
+sed -e 's/tag l$/tag l * 64/' -e 's/tag l + 1$/tag (l + 1) * 64/' -e 's/tag 6$/tag 384/' "$good/flags.eti" > again.eti
 "$bin/etfill" again.in 'x:f32[3,64]:-1:1'
 "$bin/etcc" again.eti -o again.hsaco
 grep -q '"launches": 128' again.hsaco
@@ -66,10 +66,10 @@ grep -q '"launches": 128' again.hsaco
 "$bin/etrun" again.hsaco --set=N=3 --in=again.in --out=again.got --repeat=130 --device=emu:gfx942:cus=2:xcds=1 --wait-limit=1
 cmp again.want again.got
 # A tag that is never stored: the parser and the verifier would not have it.
-sed '/^func @sum/,/^}/ s/tag 6/tag 5/' "$good/carried.eti" > missing.eti
+sed '/^func @sum/,/^}/ s/tag 6/tag 5/' "$good/flags.eti" > missing.eti
 if "$bin/etcc" missing.eti -o missing.hsaco 2> missing.err; then exit 1; fi
 grep -q 'task sum, step 1 (map) reads %h.*which nothing before it is shown to have written' missing.err
 "$bin/etcc" missing.eti -o missing.hsaco --unverified
 if run missing.hsaco emu:gfx942:cus=9:xcds=3 missing.got --wait-limit=0.1 2> missing.err; then exit 1; fi
 grep -q 'in task sum, tile [0-9]*, for what step 1 takes: work-item [0-9]* finds tag 7 where 6 was to come' missing.err
-echo "carried events: right on all targets, wrong without tags, reported where a word does not come"
+echo "unfenced events: right on all targets, wrong without tags, reported where a word does not come"
