@@ -1,5 +1,6 @@
 /* chat_template.c - the prompt that a checkpoint's chat template makes of a conversation. */
 #include "examples/llm/base/error.h"
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/options.h"
 #include "examples/llm/template/chat.h"
 #include "runtime/files/input.h"
@@ -12,7 +13,7 @@ enum { MAX_BYTES = 64 << 20 };
 
 static json_t *parse(const char *what, const char *text, size_t n) {
     json_error_t e;
-    json_t *j = json_loadb(text, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
+    json_t *j = json_text(text, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
     if (!j) llm_complain("%s: line %d, column %d: %s", what, e.line, e.column, e.text);
     return j;
 }

@@ -9,16 +9,13 @@
 #include <time.h>
 
 static const struct form *const forms[] = {
-    [DIALECT_CHAT] = &form_chat,
-    [DIALECT_COMPLETIONS] = &form_completions,
-    [DIALECT_RESPONSES] = &form_responses,
-    [DIALECT_MESSAGES] = &form_messages,
+    [DIALECT_CHAT] = &form_chat,           [DIALECT_COMPLETIONS] = &form_completions,
+    [DIALECT_RESPONSES] = &form_responses, [DIALECT_MESSAGES] = &form_messages,
+    [DIALECT_OLLAMA] = &form_ollama,
 };
 static const char *const prefixes[] = {
-    [DIALECT_CHAT] = "chatcmpl-",
-    [DIALECT_COMPLETIONS] = "cmpl-",
-    [DIALECT_RESPONSES] = "resp_",
-    [DIALECT_MESSAGES] = "msg_",
+    [DIALECT_CHAT] = "chatcmpl-", [DIALECT_COMPLETIONS] = "cmpl-", [DIALECT_RESPONSES] = "resp_",
+    [DIALECT_MESSAGES] = "msg_",  [DIALECT_OLLAMA] = "ollama-",
 };
 
 /* The letters of an id that no other answer has. */

@@ -49,7 +49,7 @@ struct form {
     void (*close)(struct answer *); /* events after all others */
     json_t *(*whole)(struct answer *);
 };
-extern const struct form form_chat, form_completions, form_responses, form_messages;
+extern const struct form form_chat, form_completions, form_responses, form_messages, form_ollama;
 
 struct answer {
     const struct api_model *model;

@@ -37,11 +37,15 @@ static bool wrong(struct fault *f, const char *name, const char *expected) {
 
 static bool read_model(const struct api_model *m, struct request *r, const char *name,
                        const json_t *v, struct fault *f) {
-    (void)r;
     if (!json_is_string(v)) return wrong(f, name, "a string");
     for (int i = 0; m->aliases && m->aliases[i]; i++)
         if (!strcmp(json_string_value(v), m->aliases[i])) return true;
     if (!strcmp(json_string_value(v), m->name) || m->lenient) return true;
+    /* Ollama's clients name a version too. */
+    size_t n = strlen(m->name);
+    if (r->dialect == DIALECT_OLLAMA && !strncmp(json_string_value(v), m->name, n) &&
+        !strcmp(json_string_value(v) + n, ":latest"))
+        return true;
     return fault_set(f, 404, name, "model_not_found", "the model '%.200s' is not here; '%s' is",
                      json_string_value(v), m->name);
 }
@@ -425,6 +429,7 @@ static const struct param params[] = {
     ONLY("prompt_cache_retention", IGNORED, BOTH),
     ONLY("cache_prompt", IGNORED, BOTH),
     ONLY("prediction", IGNORED, CHAT),
+    ONLY("api_generate", ELSEWHERE, CHAT), /* of our own: which of Ollama's paths it was */
     ONLY("guided_decoding_backend", IGNORED, BOTH),
     ONLY("guided_whitespace_pattern", LENIENT, BOTH),
     ONLY("return_tokens_as_token_ids", LENIENT, BOTH),
@@ -546,7 +551,7 @@ static bool check_tools(struct request *r, struct fault *f) {
 }
 
 static bool check_all(const struct api_model *m, struct request *r, struct fault *f) {
-    bool one = r->dialect == DIALECT_RESPONSES || r->dialect == DIALECT_MESSAGES;
+    bool one = r->dialect != DIALECT_CHAT && r->dialect != DIALECT_COMPLETIONS;
     if (r->n > (one ? 1 : m->choices))
         return fault_set(f, 400, "n", "invalid_value", "'n' must be at most %lld",
                          one ? 1LL : (long long)m->choices);

@@ -201,11 +201,17 @@ static bool ends_with(const struct buffer *b, const char *text) {
     return end >= n && !memcmp(b->data + end - n, text, n);
 }
 
+bool prompt_render(const struct api_model *m, const struct request *r, struct buffer *out,
+                   struct fault *f) {
+    json_t *variables = variables_of(m, r, f);
+    bool ok = variables && chat_render(m->chat, variables, out, f);
+    json_decref(variables);
+    return ok;
+}
+
 static bool render(const struct api_model *m, struct request *r, struct fault *f) {
     struct buffer text = {0};
-    json_t *variables = variables_of(m, r, f);
-    bool ok = variables && chat_render(m->chat, variables, &text, f);
-    json_decref(variables);
+    bool ok = prompt_render(m, r, &text, f);
     r->prompts = calloc(1, sizeof *r->prompts);
     if (ok && !r->prompts) ok = no_memory(f);
     r->nprompts = ok ? 1 : 0;

@@ -6,13 +6,35 @@
 static bool convert(struct request *r, struct fault *f) {
     if (!json_is_object(r->body))
         return fault_set(f, 400, NULL, NULL, "the body must be a JSON object");
-    if (r->dialect != DIALECT_RESPONSES && r->dialect != DIALECT_MESSAGES) return true;
-    json_t *body = r->dialect == DIALECT_RESPONSES ? convert_responses(r->body, f)
-                                                   : convert_messages(r->body, f);
+    if (r->dialect == DIALECT_CHAT || r->dialect == DIALECT_COMPLETIONS) return true;
+    json_t *body = r->dialect == DIALECT_RESPONSES  ? convert_responses(r->body, f)
+                   : r->dialect == DIALECT_MESSAGES ? convert_messages(r->body, f)
+                                                    : convert_ollama(r->body, f);
     if (!body) return false;
     json_decref(r->body);
     r->body = body;
     return true;
+}
+
+static void begin(struct request *r, const struct api_model *m) {
+    r->n = 1;
+    r->most = -1;
+    r->parallel = true;
+    r->prompt_top = -1;
+    r->sampling = m->usual;
+}
+
+bool request_prompt(const struct api_model *m, json_t *body, struct buffer *out, struct fault *f) {
+    struct request *r = calloc(1, sizeof *r);
+    if (!r) {
+        json_decref(body);
+        return fault_set(f, 500, NULL, NULL, "out of memory");
+    }
+    r->body = body;
+    begin(r, m);
+    bool ok = convert(r, f) && params_read(m, r, f) && prompt_render(m, r, out, f);
+    request_free(r);
+    return ok;
 }
 
 bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
@@ -25,11 +47,7 @@ bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
     }
     r->dialect = dialect;
     r->body = body;
-    r->n = 1;
-    r->most = -1;
-    r->parallel = true;
-    r->prompt_top = -1;
-    r->sampling = m->usual;
+    begin(r, m);
     if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f) ||
         !request_constrain(m, r, f)) {
         request_free(r);

@@ -14,6 +14,7 @@ enum dialect {
     DIALECT_COMPLETIONS, /* /v1/completions */
     DIALECT_RESPONSES,   /* /v1/responses */
     DIALECT_MESSAGES,    /* /v1/messages */
+    DIALECT_OLLAMA,      /* /api/chat and /api/generate */
 };
 
 enum { MAX_STOP_STRINGS = 16, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
@@ -54,6 +55,8 @@ struct request {
 /* BODY is taken, also on failure. *OUT is NULL on failure. */
 bool request_read(const struct api_model *, enum dialect, json_t *body, struct request **out,
                   struct fault *);
+/* The prompt that the chat template makes of a body of chat, which is taken. */
+bool request_prompt(const struct api_model *, json_t *body, struct buffer *out, struct fault *);
 void request_free(struct request *); /* NULL is fine */
 
 /* ---- for the parts of this room ---- */
@@ -62,10 +65,14 @@ void request_free(struct request *); /* NULL is fine */
 bool params_read(const struct api_model *, struct request *, struct fault *);
 /* prompt.c: "prompt", or "messages" through the chat template, into ids. */
 bool prompt_read(const struct api_model *, struct request *, struct fault *);
+/* What the template makes of the messages. */
+bool prompt_render(const struct api_model *, const struct request *, struct buffer *out,
+                   struct fault *);
 /* constrain.c: the grammar of the answers. */
 bool request_constrain(const struct api_model *, struct request *, struct fault *);
 /* convert.c: the body of another dialect as one of chat; NULL with *F when that cannot be. */
 json_t *convert_responses(const json_t *body, struct fault *f);
 json_t *convert_messages(const json_t *body, struct fault *f);
+json_t *convert_ollama(const json_t *body, struct fault *f); /* ollama.c */
 
 #endif

@@ -1,5 +1,6 @@
 /* Requests that the engine answers. Three threads meet here: the library's, which asks for what to
  * send; the engine's, which brings tokens; and the watcher's. */
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
 #include <math.h>
@@ -180,7 +181,9 @@ static enum MHD_Result stream(struct exchange *x) {
     pthread_mutex_lock(&g->lock);
     g->references++;
     pthread_mutex_unlock(&g->lock);
-    MHD_add_response_header(r, "Content-Type", "text/event-stream; charset=utf-8");
+    bool lines = answer_request(g->answer)->dialect == DIALECT_OLLAMA;
+    MHD_add_response_header(r, "Content-Type",
+                            lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");
     MHD_add_response_header(r, "Cache-Control", "no-cache");
     MHD_add_response_header(r, "X-Accel-Buffering", "no");
     http_headers(x, r, 200);
@@ -286,8 +289,8 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
     struct server *s = x->server;
     struct request *r;
     json_error_t why;
-    json_t *body = json_loadb(x->body.data ? x->body.data : "", x->body.n,
-                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    json_t *body = json_text(x->body.data ? x->body.data : "", x->body.n,
+                             JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     buffer_free(&x->body);
     if (!body)
         return fault_set(f, 400, NULL, "invalid_json",
@@ -298,6 +301,8 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
         json_decref(body);
         return false;
     }
+    if (dialect == DIALECT_OLLAMA && !strcmp(x->path, "/api/generate"))
+        json_object_set_new(body, "api_generate", json_true());
     if (!request_read(&m->model, dialect, body, &r, f)) return false;
     struct generation *g = calloc(1, sizeof *g);
     if (!g) {
@@ -385,7 +390,8 @@ static void watch(struct generation *g, double now) {
     } else if (!g->complete && answer_request(g->answer)->stream &&
                now - g->sent > (g->silent ? 1 : (double)s->o->ping)) {
         g->sent = now;
-        buffer_text(answer_events(g->answer), ": ping\n\n");
+        bool lines = answer_request(g->answer)->dialect == DIALECT_OLLAMA;
+        buffer_text(answer_events(g->answer), lines ? "\n" : ": ping\n\n");
         wake(g);
     }
     pthread_mutex_unlock(&g->lock);

@@ -175,6 +175,7 @@ struct served *models_choose(struct server *s, const json_t *body, struct fault 
     models_list(s, ", ", all, sizeof all);
     struct served *m = json_is_string(name) ? models_find(s, json_string_value(name)) : NULL;
     if (m) return m;
+    if (s->o->lenient) return &s->models[0];
     if (json_is_string(name))
         fault_set(f, 404, "model", "model_not_found",
                   "the model '%.200s' is not here; there are %s", json_string_value(name), all);

@@ -1,5 +1,6 @@
 /* What there is to ask for, a row for each. */
 #include "examples/llm/api/tokens.h"
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
 #include <stdio.h>
@@ -116,8 +117,8 @@ static enum MHD_Result slots(struct exchange *x) {
 
 static json_t *read_body(struct exchange *x, struct fault *f) {
     json_error_t why;
-    json_t *body = json_loadb(x->body.data ? x->body.data : "", x->body.n,
-                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    json_t *body = json_text(x->body.data ? x->body.data : "", x->body.n,
+                             JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (!body)
         fault_set(f, 400, NULL, "invalid_json", "the body is not JSON: line %d, column %d: %s",
                   why.line, why.column, why.text);
@@ -190,6 +191,16 @@ static enum MHD_Result detokenize(struct exchange *x) {
     return with_body(x, detokenize_body);
 }
 
+static enum MHD_Result apply_template(struct exchange *x) {
+    return with_body(x, others_apply_template);
+}
+static enum MHD_Result count_tokens(struct exchange *x) {
+    return with_body(x, others_count_tokens);
+}
+static enum MHD_Result show(struct exchange *x) {
+    return with_body(x, others_show);
+}
+
 /* ---- texts ---- */
 
 static enum MHD_Result chat(struct exchange *x) {
@@ -203,6 +214,10 @@ static enum MHD_Result responses(struct exchange *x) {
 }
 static enum MHD_Result messages(struct exchange *x) {
     return generation_start(x, DIALECT_MESSAGES);
+}
+
+static enum MHD_Result ollama(struct exchange *x) {
+    return generation_start(x, DIALECT_OLLAMA);
 }
 
 static enum MHD_Result page(struct exchange *x) {
@@ -233,6 +248,20 @@ static const struct row {
     {"GET", "/v1/models/", model, EARLY | BELOW},
     {"GET", "/props", props, 0},
     {"GET", "/slots", slots, 0},
+    {"GET", "/version", others_version, OPEN | EARLY},
+    {"GET", "/api/version", others_version, OPEN | EARLY},
+    {"GET", "/api/tags", others_tags, EARLY},
+    {"POST", "/api/show", show, 0},
+    {"POST", "/api/chat", ollama, WORKS | LONG},
+    {"POST", "/api/generate", ollama, WORKS | LONG},
+    {"POST", "/apply-template", apply_template, LONG},
+    {"POST", "/v1/messages/count_tokens", count_tokens, LONG},
+    {"POST", "/v1/embeddings", others_missing, 0},
+    {"POST", "/embeddings", others_missing, 0},
+    {"POST", "/v1/rerank", others_missing, 0},
+    {"POST", "/rerank", others_missing, 0},
+    {"POST", "/infill", others_missing, 0},
+    {"POST", "/api/embed", others_missing, 0},
     {"POST", "/tokenize", tokenize, LONG},
     {"POST", "/detokenize", detokenize, LONG},
     {"POST", "/v1/chat/completions", chat, WORKS | LONG},

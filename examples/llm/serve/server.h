@@ -135,6 +135,14 @@ const char *hosts_origin(const struct server *, const char *origin);
 /* routes.c */
 enum MHD_Result route(struct exchange *);
 
+/* others.c: what is asked beside texts. */
+enum MHD_Result others_version(struct exchange *);
+enum MHD_Result others_missing(struct exchange *);
+enum MHD_Result others_tags(struct exchange *);
+enum MHD_Result others_apply_template(struct exchange *, const struct served *, const json_t *body);
+enum MHD_Result others_count_tokens(struct exchange *, const struct served *, const json_t *body);
+enum MHD_Result others_show(struct exchange *, const struct served *, const json_t *body);
+
 /* work.c: threads that do one thing after the other. NULL: they cannot be begun. */
 struct pool *pool_make(int threads);
 bool pool_add(struct pool *, void (*run)(void *), void *user); /* false: no memory */

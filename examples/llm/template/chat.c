@@ -1,5 +1,6 @@
 #include "examples/llm/template/chat.h"
 #include "examples/llm/base/json_file.h"
+#include "examples/llm/base/json_text.h"
 #include "runtime/files/input.h"
 #include <dirent.h>
 #include <errno.h>
@@ -211,13 +212,14 @@ static const lm_template *choose(const lm_chat *c, const lm_chat_request *r) {
  * memory. What is no JSON stays text. */
 static json_t *parsed_calls(const json_t *calls) {
     json_t *copy = json_is_array(calls) ? json_deep_copy(calls) : NULL, *call;
+    json_error_t error;
     size_t i;
     json_array_foreach(copy, i, call) {
         json_t *function = json_object_get(call, "function");
         const json_t *text = json_object_get(function, "arguments");
         json_t *arguments = json_is_string(text)
-                                ? json_loadb(json_string_value(text), json_string_length(text),
-                                             JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+                                ? json_text(json_string_value(text), json_string_length(text),
+                                            JSON_DECODE_ANY | JSON_ALLOW_NUL, &error)
                                 : NULL;
         if (arguments) json_object_set_new(function, "arguments", arguments);
     }

@@ -85,6 +85,19 @@ good /v1/messages "{$m,$u,$greedy,\"max_tokens\":4}" '"type":"message"' '"text":
 good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stream\":true}" 'event: message_start' \
     '"type":"text_delta"' '"text":" there"' 'event: message_stop'
 
+# Ollama's, in lines of JSON.
+o='"model":"stories-llama:latest","options":{"temperature":0,"num_predict":4,"num_ctx":512}'
+good /api/chat "{$o,$u,\"stream\":false}" '"message":{"role":"assistant","content":", there was a"}' '"done":true' '"eval_count":4' \
+    '"done_reason":"length"'
+good /api/generate "{$o,$p}" '"response":" there"' '"done":false' '"done":true' '"prompt_eval_count":5'
+[ "$(wc -l < answer)" = 5 ] || die "lines: $(cat answer)"
+good /api/chat "{$o,$u,\"stream\":false,\"format\":{\"enum\":[7]}}" '"content":"7"'
+good /api/tags '' '"name":"stories-llama"'
+good /api/show '{"model":"stories-llama"}' '"capabilities":["completion"'
+good /version '' '"version":"'
+good /apply-template "{$u}" '{"prompt":"Once upon a time"}'
+good /v1/messages/count_tokens "{$m,$u}" '{"input_tokens":5}'
+
 # What there is to know.
 good /health '' '"status":"ok"'
 good /v1/models '' '"id":"stories-llama"' '"max_model_len":512'

@@ -24,8 +24,25 @@ static jt_value from_object(jt_vm *vm, const json_t *j) {
     return jt_of_dict(d);
 }
 
+/* As json_text.h of base has integers beyond 64 bits. */
+static const char *large_of(const json_t *j) {
+    static const char mark[] = "\x7f integer ";
+    const char *text = json_string_value(j);
+    if (!text || strncmp(text, mark, sizeof mark - 1)) return NULL;
+    text += sizeof mark - 1;
+    return *text && text[strspn(text, "-0123456789")] == 0 ? text : NULL;
+}
+
+static jt_str *digits_of(jt_vm *vm, const jt_str *s) {
+    jt_str *own = jt_alloc_array(vm, 1, sizeof *own);
+    *own = *s;
+    own->digits = true;
+    return own;
+}
+
 jt_value jt_from_json(jt_vm *vm, const json_t *j) {
     jt_value v = jt_none();
+    const char *large = large_of(j);
     jt_enter(vm);
     switch (j ? json_typeof(j) : JSON_NULL) {
     case JSON_OBJECT:
@@ -35,7 +52,9 @@ jt_value jt_from_json(jt_vm *vm, const json_t *j) {
         v = from_array(vm, j);
         break;
     case JSON_STRING:
-        v = jt_text(vm, json_string_value(j), json_string_length(j));
+        v = large ? jt_text(vm, large, strlen(large))
+                  : jt_text(vm, json_string_value(j), json_string_length(j));
+        if (large) v.s = digits_of(vm, v.s);
         break;
     case JSON_INTEGER:
         v = jt_int(json_integer_value(j));
@@ -162,7 +181,10 @@ void jt_put_json(jt_vm *vm, jt_buf *b, jt_value v, const jt_json_form *form, int
         put_number(vm, b, v.f);
         break;
     case JT_STR:
-        put_string(vm, b, v.s, form->ascii);
+        if (v.s->digits)
+            jt_put(vm, b, v.s->p, v.s->n);
+        else
+            put_string(vm, b, v.s, form->ascii);
         break;
     case JT_LIST:
     case JT_TUPLE:

@@ -46,6 +46,7 @@ typedef struct {
     size_t n;      /* bytes */
     int64_t chars; /* code points, or JT_CHARS_UNKNOWN */
     bool markup;   /* marked safe: what is added to it gets escaped */
+    bool digits;   /* an integer beyond 64 bits, which JSON has without quotes */
 } jt_str;
 
 typedef struct jt_list jt_list;
