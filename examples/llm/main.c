@@ -1,6 +1,8 @@
 /* etllm - serve a compiled language model: the worked example of linking libetrt. */
 #include "examples/llm/options.h"
+#include "examples/llm/prepare/prepare.h"
 #include "runtime/cli/cli.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,11 +40,49 @@ static struct serve_model read_model(char *text) {
     return (struct serve_model){text, sign + 1};
 }
 
+/* The kernel and the checkpoint that are run; without --kernel they are made of --model. */
+static bool find_kernel(struct options *o, struct prepared *p) {
+    struct prepare_options make = {.model = o->model,
+                                   .device = o->device,
+                                   .cache = o->cache,
+                                   .context = o->context,
+                                   .slots = o->slots,
+                                   .launch = o->serve.batch};
+    char err[LLM_ERR];
+    if (o->kernel) return true;
+    if (!prepare(&make, p, err)) return llm_complain("%s", err);
+    o->kernel = p->kernel;
+    o->model = p->folder;
+    return true;
+}
+
+static int run_run(void *o) {
+    struct options *all = o;
+    static struct prepared p;
+    return find_kernel(all, &p) && run_chat(all, all->kernel, all->model) ? 0 : 1;
+}
+
+/* Clients call a model as its file is called. */
+static const char *name_of(const char *path) {
+    static char name[256];
+    const char *slash = strrchr(path, '/');
+    snprintf(name, sizeof name, "%s", slash && slash[1] ? slash + 1 : path);
+    char *end = strstr(name, ".gguf");
+    if (end && !end[5]) *end = 0;
+    return name;
+}
+
 static int run_serve(void *o) {
     struct options *all = o;
+    static struct prepared p;
     struct serve_options *s = &all->serve;
     const cli_list *models = &all->models;
     if (!all->model == !models->n) return cli_wrong(&tool, "either --model or --models is needed");
+    if (!all->kernel && models->n) return cli_wrong(&tool, "--models needs --kernel");
+    if ((all->context || all->slots) && all->kernel)
+        return cli_wrong(&tool, "--context and --slots are of the kernel, which is there already");
+    if (!all->kernel && !s->name) s->name = name_of(all->model);
+    if (!find_kernel(all, &p)) return 1;
     if (models->n > MAX_MODELS)
         return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
     s->kernel = all->kernel;
@@ -77,7 +117,8 @@ enum {
     TOKENIZE = 16,
     DETOKENIZE = 32,
     CHAT = 64,
-    PERPLEXITY = 128
+    PERPLEXITY = 128,
+    RUN = 256
 };
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
@@ -98,19 +139,29 @@ static const cli_command commands[] = {
      run_chat_template},
     {"perplexity", "perplexity of a text: the lower, the better the model predicts it",
      run_perplexity},
+    {"run", "a conversation in the terminal", run_run},
     {0},
 };
 
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
-    {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel), "the compiled model",
-     .need = GENERATE | SERVE | SCORE | PERPLEXITY},
+    {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel),
+     "the compiled model; serve, run: without it, one is made of --model and kept",
+     .need = GENERATE | SCORE | PERPLEXITY, .may = SERVE | RUN},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
-     "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY, .may = SERVE},
+     "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json; serve, run: "
+     "or "
+     "a GGUF file",
+     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY | RUN, .may = SERVE},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
-     .may = GENERATE | SERVE | SCORE | PERPLEXITY},
+     .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN},
+    {"context", 0, CLI_INT, "N", TO(context), "positions of a text, where no kernel is given",
+     .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN},
+    {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,
+     .hi = INT32_MAX, .may = SERVE | RUN},
+    {"cache", 0, CLI_FOLDER, "DIR", TO(cache),
+     "where kernels are kept that were made (~/.cache/etcc)", .may = SERVE | RUN},
     {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts), "a text to begin with; may be repeated",
      .need = GENERATE | TOKENIZE},
     {"ids", 0, CLI_LIST, "IDS", TO(id_lists), "token ids with spaces between; may be repeated",
@@ -125,7 +176,7 @@ static const cli_option options[] = {
     {NULL, 'n', CLI_INT, "COUNT", TO(count), "most tokens to add (96)", .hi = INT32_MAX,
      .may = GENERATE},
     {"temperature", 0, CLI_REAL, "T", TO(temperature), "choose at random", .hi = 1000000000,
-     .may = GENERATE},
+     .may = GENERATE | RUN},
     {"top-k", 0, CLI_INT, "K", TO(top_k), "among the K likeliest", .hi = INT32_MAX,
      .may = GENERATE},
     {"timings", 0, CLI_FLAG, NULL, TO(timings),
@@ -213,7 +264,7 @@ static const cli_option options[] = {
     {"queue", 0, CLI_INT, "N", TO(serve.queue), "texts that may wait for a slot (256)", .lo = 1,
      .hi = 1000000, .may = SERVE},
     {"max-tokens", 0, CLI_INT, "N", TO(serve.most), "most tokens of an answer (the context)",
-     .lo = 1, .hi = INT32_MAX, .may = SERVE},
+     .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN},
     {"launch-tokens", 0, CLI_INT, "N", TO(serve.batch),
      "most tokens of a launch (as many as the kernel takes)", .lo = 1, .hi = INT32_MAX,
      .may = SERVE},
@@ -253,6 +304,8 @@ static const cli_tool tool = {
     .name = "etllm",
     .summary = "serve a compiled language model",
     .usage = "generate --kernel K.hsaco --model DIR -p PROMPT [-p PROMPT]... [options]\n"
+             "serve --model MODEL.gguf|DIR [options]\n"
+             "run --model MODEL.gguf|DIR [options]\n"
              "serve --kernel K.hsaco --model DIR [options]\n"
              "serve --kernel K.hsaco --models DIR,DIR,... [options]\n"
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "

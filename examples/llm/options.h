@@ -29,6 +29,9 @@ struct options {
     struct serve_options serve;
     cli_list models;
     cli_list hosts, aliases;
+    /* serve, run: what is compiled where no kernel is given */
+    const char *cache;
+    int64_t context, slots;
 };
 
 /* The commands of main.c. They print why they fail. */
@@ -41,6 +44,7 @@ struct ids;
 void warn_dropped(const char *what, const struct ids *);
 bool tokenize(const struct options *);
 bool detokenize(const struct options *);
+bool run_chat(const struct options *, const char *kernel, const char *folder);
 bool chat_template(const struct options *);
 
 #endif

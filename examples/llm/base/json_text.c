@@ -52,11 +52,3 @@ json_t *json_text(const char *text, size_t n, size_t flags, json_error_t *error)
     buffer_free(&b);
     return value;
 }
-
-const char *json_large(const json_t *value) {
-    const char *text = json_string_value(value);
-    size_t mark = sizeof JSON_LARGE - 1;
-    if (!text || strncmp(text, JSON_LARGE, mark)) return NULL;
-    text += mark;
-    return *text && text[strspn(text, "-0123456789")] == 0 ? text : NULL;
-}

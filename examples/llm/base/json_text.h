@@ -9,7 +9,4 @@
 
 /* As json_loadb. ERROR must not be NULL. */
 json_t *json_text(const char *text, size_t n, size_t flags, json_error_t *error);
-/* The digits of such an integer; NULL: it is none. */
-const char *json_large(const json_t *value);
-
 #endif

@@ -243,6 +243,22 @@ static bool prepare(struct lm_kernel *k, const char *kernel, char *err) {
     return true;
 }
 
+bool lm_target(const char *device, char *out, size_t bytes, char *err) {
+    etrt_device *d;
+    etrt_device_info info;
+    const char *isa = "";
+    if (!strcmp(device, "auto")) {
+        if (etrt_device_count() > 0 && etrt_device_at(0, &info) == ETRT_OK) isa = info.isa;
+        snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
+        return true;
+    }
+    if (!ok(etrt_device_open(device, &d), device, err)) return false;
+    isa = etrt_device_isa(d);
+    snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
+    etrt_device_close(d);
+    return true;
+}
+
 bool lm_open(struct lm_kernel *k, const char *kernel, const char *device,
              const struct lm_source *sources, int n, char *err) {
     struct lm_start *t = &k->start;

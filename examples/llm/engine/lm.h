@@ -97,6 +97,9 @@ struct lm_source {
 
 /* KERNEL is the .hsaco, DEVICE as etrt_device_open takes it; N decoders of the kernel, which may
  * hold more: launches leave those out. Close it even after a failure. */
+/* The target that a device runs (as etcc names it) for code that is to be compiled: of an emulator
+ * that will be whatever the code is of, "gfx942". */
+bool lm_target(const char *device, char *out, size_t bytes, char *err);
 bool lm_open(struct lm_kernel *, const char *kernel, const char *device,
              const struct lm_source *sources, int n, char *err);
 /* The same where it shall hold one decoder only. */

@@ -1,0 +1,123 @@
+#include "examples/llm/prepare/prepare.h"
+#include "examples/llm/engine/lm.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool join(char out[PATH_MAX], const char *folder, const char *name, char *err) {
+    return snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX ||
+           llm_fail(err, "%s: the path is too long", folder);
+}
+
+static bool is_there(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static bool is_gguf(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The cache's folder, made with those above it. */
+static bool cache_folder(const struct prepare_options *o, char out[PATH_MAX], char *err) {
+    const char *base = o->cache, *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
+    int n = base    ? snprintf(out, PATH_MAX, "%s", base)
+            : cache ? snprintf(out, PATH_MAX, "%s/etcc", cache)
+                    : snprintf(out, PATH_MAX, "%s/.cache/etcc", home ? home : "");
+    if (n >= PATH_MAX || (!base && !cache && !home))
+        return llm_fail(err, "there is no folder for the cache: see --cache");
+    for (char *at = out + 1;; at++) {
+        if (*at && *at != '/') continue;
+        char was = *at;
+        *at = 0;
+        if (mkdir(out, 0755) != 0 && errno != EEXIST)
+            return llm_fail(err, "%s: %s", out, strerror(errno));
+        *at = was;
+        if (!was) return true;
+    }
+}
+
+static void say(const char *what, const char *of) {
+    fprintf(stderr, "etllm: %s %s\n", what, of);
+}
+
+static void remove_folder(const char *path) {
+    char command[PATH_MAX];
+    static const char *const files[] = {"model.etg", "kernel.hsaco", "log"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (snprintf(command, sizeof command, "%s/%s", path, files[i]) < (int)sizeof command)
+            unlink(command);
+    rmdir(path);
+}
+
+/* ---- steps ---- */
+
+static bool convert(const struct prepare_options *o, const char *cache, struct prepared *out,
+                    char *err) {
+    char key[24], name[64], log[PATH_MAX + 8], part[PATH_MAX + 32];
+    if (!is_gguf(o->model)) return join(out->folder, o->model, ".", err);
+    if (!key_of(o->model, ETCC_VERSION, key, err)) return false;
+    snprintf(name, sizeof name, "checkpoint-%s", key);
+    if (!join(out->folder, cache, name, err) || is_there(out->folder)) return *err == 0;
+    say("reading", o->model);
+    snprintf(part, sizeof part, "%s.%ld", out->folder, (long)getpid());
+    snprintf(log, sizeof log, "%s.log", out->folder);
+    const char *const argv[] = {"etgguf", o->model, "-o", part, NULL};
+    if (!tool_run(argv, log, err)) return false;
+    unlink(log);
+    if (rename(part, out->folder) == 0 || is_there(out->folder)) return true;
+    return llm_fail(err, "%s: %s", out->folder, strerror(errno));
+}
+
+static bool import(const struct prepare_options *o, const char *folder, const char *etg,
+                   const char *log, char *err) {
+    char context[32], slots[32], launch[32];
+    const char *argv[16] = {"etimport", folder, "-o", etg, "--logits", "asked"};
+    int n = 6;
+    snprintf(context, sizeof context, "--context=%lld", (long long)o->context);
+    snprintf(slots, sizeof slots, "--slots=%lld", (long long)o->slots);
+    snprintf(launch, sizeof launch, "--max-tokens=%lld", (long long)o->launch);
+    if (o->context) argv[n++] = context;
+    if (o->slots) argv[n++] = slots;
+    if (o->launch) argv[n++] = launch;
+    return tool_run(argv, log, err);
+}
+
+/* All of it in a folder that gets its name once it is whole. */
+static bool compile(const struct prepare_options *o, const char *target, const char *home,
+                    const struct prepared *p, char *err) {
+    char part[PATH_MAX], etg[PATH_MAX], log[PATH_MAX], kernel[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s.%ld", home, (long)getpid()) >= PATH_MAX)
+        return llm_fail(err, "%s: the path is too long", home);
+    if (mkdir(part, 0755) != 0) return llm_fail(err, "%s: %s", part, strerror(errno));
+    bool ok = join(etg, part, "model.etg", err) && join(log, part, "log", err) &&
+              join(kernel, part, "kernel.hsaco", err);
+    const char *const argv[] = {"etcc", etg, "-o", kernel, "--target", target, NULL};
+    if (ok) say("compiling for", target);
+    ok = ok && import(o, p->folder, etg, log, err) && tool_run(argv, log, err);
+    if (ok && rename(part, home) != 0 && !is_there(home))
+        ok = llm_fail(err, "%s: %s", home, strerror(errno));
+    remove_folder(part);
+    return ok;
+}
+
+bool prepare(const struct prepare_options *o, struct prepared *out, char *err) {
+    char cache[PATH_MAX], home[PATH_MAX], key[24], name[64], text[256], target[64];
+    double began = lm_now();
+    *err = 0;
+    if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
+    if (!lm_target(o->device, target, sizeof target, err)) return false;
+    snprintf(text, sizeof text, "%s %s %lld %lld %lld", ETCC_VERSION, target, (long long)o->context,
+             (long long)o->slots, (long long)o->launch);
+    if (!key_of(out->folder, text, key, err)) return false;
+    snprintf(name, sizeof name, "kernel-%s", key);
+    if (!join(home, cache, name, err) || !join(out->kernel, home, "kernel.hsaco", err))
+        return false;
+    if (is_there(out->kernel)) return true;
+    if (!compile(o, target, home, out, err)) return false;
+    fprintf(stderr, "etllm: ready to load after %.1f s: %s\n", lm_now() - began, home);
+    return true;
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# One command: a checkpoint and a GGUF file are imported and compiled into a cache, once; the text is the one of a kernel
+# that was made by hand.
+. "$(dirname "$0")/lib.sh"
+once() { # MODEL LOG: the answer to a line
+    echo 'Once upon a time' | "$bin/etllm" run --model "$1" --cache cache --context 128 --slots 2 --max-tokens 12 2> "$2"
+}
+"$bin/etllm" generate --kernel "$kernel" --model "$stories" -p 'Once upon a time' -n 12 > generated 2> generate.log
+once "$stories" first.log > said || die "$(cat first.log)"
+[ "Once upon a time$(cat said)" = "$(cat generated)" ] || die "another text: $(cat said)"
+grep -q 'compiling for gfx' first.log || die "nothing was compiled: $(cat first.log)"
+once "$stories" second.log | cmp - said || die 'another text the second time'
+[ ! -s second.log ] || die "something was done again: $(cat second.log)"
+
+"$bin/../tests/unit/gguf/make_gguf" "$stories" tales.gguf bf16
+echo 'Once upon a time' | "$bin/etllm" run --model tales.gguf --cache cache --context 128 --slots 2 --max-tokens 12 > said.gguf 2> gguf.log ||
+    die "$(cat gguf.log)"
+cmp said said.gguf || die "another text of GGUF: $(cat said.gguf)"
+[ "$(find cache -maxdepth 1 | wc -l)" -eq 4 ] || die "the cache: $(find cache -maxdepth 1)"
+
+# What fails leaves nothing that is taken for whole.
+mkdir broken
+cp "$stories"/*.json broken
+if once broken broken.log > said; then die 'a checkpoint without weights'; fi
+grep -q 'etimport failed' broken.log || die "$(cat broken.log)"
+[ "$(find cache -maxdepth 1 | wc -l)" -eq 4 ] || die "left behind: $(find cache -maxdepth 1)"
+
+# Served under its own name, and others.
+kernel=
+"$bin/etllm" serve --model tales.gguf --cache cache --context 128 --slots 2 --port 0 --alias gpt-4o,other 2> server.log &
+server=$!
+for _ in $(seq 400); do
+    ! grep -q '^etllm: ready: ' server.log || break
+    sleep 0.05
+done
+address=$(sed -n 's/^etllm: listening on //p' server.log)
+p='"prompt":"Once upon a time","temperature":0,"max_tokens":2'
+good /v1/models '' '"id":"tales"' '"max_model_len":128'
+for name in tales gpt-4o other; do
+    good /v1/completions "{\"model\":\"$name\",$p}" '", there"'
+done
+bad 404 /v1/completions "{\"model\":\"nobody\",$p}" 'model_not_found'
+stop
+
+# A lenient server takes any name, and what other servers know that changes nothing.
+kernel=$(kernel "$bin/etcc" "$(imported "$bin" "$src" stories-llama)" gfx942 static)
+start --lenient
+good /v1/completions "{\"model\":\"nobody\",$p,\"id_slot\":3,\"samplers\":[\"top_k\"],\"repeat_penalty\":1.0}" '", there"'
+bad 400 /v1/completions "{$p,\"colour\":1}" "'colour' is not known"
+stop
