@@ -21,7 +21,7 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Bytes of the UTF-8 character at P, 0 for what is none, or a control character. */
+/* The length of the UTF-8 character at P; 0 where there is none, or a control character. */
 static size_t plain(const unsigned char *p, const unsigned char *end) {
     if (*p < 0x80) return (*p >= 0x20 && *p != 0x7f) || *p == '\t';
     size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
@@ -46,7 +46,7 @@ static const char *find_bad(const char *from, const char *to) {
     return NULL;
 }
 
-/* Is the line from BEGIN to END one to read? If not, that has been said. */
+/* Whether the line from BEGIN to END may be read; if not, an error has been reported. */
 static bool check(et_lines *l, const char *begin, const char *end) {
     et_loc loc = {.file = l->file, .line = l->line, .col = 1, .len = 1};
     if (end - begin > ET_LINE_BYTES) {

@@ -1,5 +1,4 @@
-/* lines.h - the texts that users may write by hand beside programs: one `key value` per line, and
- * `#` begins a comment. */
+/* lines.h - texts that users may write by hand: one `key value` per line; `#` begins a comment. */
 #ifndef ET_LINES_H
 #define ET_LINES_H
 
@@ -32,7 +31,7 @@ bool et_lines_next(et_lines *, et_line *out);
 /* All of VALUE as a number; false when it is anything else. */
 bool et_line_int(const char *value, int64_t *out);
 bool et_line_number(const char *value, double *out);
-/* The next word of *VALUE, cut off in place, NULL when there is none left. */
+/* Splits the next word off *VALUE, in place; NULL when there is none left. */
 char *et_line_word(char **value);
 
 /* The text of file PATH, NULL after an error. */

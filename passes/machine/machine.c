@@ -84,7 +84,7 @@ static const et_machine *named(et_diags *d, const char *name) {
     return NULL;
 }
 
-/* What code for a target is made for, whatever the speed of the machine that it runs on. */
+/* Whether the machine has the sizes that code for its target depends on, at whatever speed. */
 static bool fits_target(et_diags *d, const et_machine *m) {
     const et_machine *first = et_machine_for(m->target);
     if (!first || (m->waves == first->waves && m->wave_size == first->wave_size &&

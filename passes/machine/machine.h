@@ -12,7 +12,7 @@ typedef struct {
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
-    int k_bytes;      /* of a row of an operand in one load of all lanes of a wave */
+    int k_bytes;      /* bytes of an operand's row in one load of all lanes of a wave */
     int lds_bytes;    /* of a workgroup, at most */
     int group_waves;  /* of a warpgroup MMA; 0: there is none */
     int local_copies; /* 1: memory is copied to local memory without passing through registers */
@@ -28,14 +28,14 @@ typedef struct {
     double code8_one_ops; /* of 8 bits, unscaled, with one row; or 0 */
     double bare8_ops;     /* of 8 bits, unscaled, with up to sixteen; or 0 */
     double bare4_ops;     /* the same of 4 bits */
-    double event_us;      /* from a notify on one die to a waiter on another going on */
+    double event_us;      /* from a notify on one die until a waiter on another goes on */
     double latency_us;    /* of a dependent load from memory */
     double launch_us;     /* of a kernel */
 
     /* For the simulator of schedules (simulate.h): */
     double cache_mb;  /* in front of memory, for the whole chip */
     double load_kb;   /* of weights that a workgroup has in flight at once */
-    double stream_us; /* that streaming its weights adds to a task */
+    double stream_us; /* that the weight stream adds to a task */
     int flight_kb;    /* KiB of the weight stream in flight, at most */
     int prefetch_kb;  /* KiB of a CU's weights that are prefetched into the shared cache ahead of
                          the stages; 0: none */
@@ -60,11 +60,12 @@ typedef struct {
     double issue_cycles; /* clocks between two instructions of a wave without stalls */
     double mask_us;      /* to change the CU mask of a queue, for placement that way */
     const char *source;  /* of the figures, in one line */
-    const char *file;    /* they are from; "MI300X.machine" of those that come with etcc */
+    const char *
+        file; /* where the figures are from; "MI300X.machine" of the machines that come with etcc */
 
-    /* By what products and attention of this compilation are planned (passes/product/product.h): a
-     * step without a plan is priced by the one that it would get. NULL: nobody plans, and prices
-     * know of such a step what its buffers say. */
+    /* The options by which steps of this compilation get plans (passes/product/product.h): a step
+     * that has none yet is priced by the one that it would get. NULL: steps get no plans, and are
+     * priced by what their buffers say. */
     const struct et_product_options *plans;
 } et_machine;
 

@@ -1,5 +1,4 @@
-/* Times of task grids: what they are found by, looking them up, and whether they are of this
- * program. */
+/* Times of task grids: hashes, lookup, and checking that a profile is of this program. */
 #include "passes/machine/profile.h"
 #include "ir/base/diag.h"
 #include "ir/base/table.h"
@@ -32,7 +31,7 @@ static uint64_t mix_tensor(uint64_t h, const et_program *p, int t, const int64_t
     return h;
 }
 
-/* F's steps without plans: times are looked up before there are any. */
+/* Copies of F's steps without plans: times are looked up before plans are made. */
 static et_step *unplanned(const et_func *f) {
     et_step *steps = calloc((size_t)f->nsteps + 1, sizeof *steps);
     if (!steps) et_no_memory();
@@ -48,7 +47,7 @@ uint64_t et_profile_hash(et_program *p, const et_grid *g, const int64_t *syms) {
     char *text = NULL;
     size_t bytes = 0;
     et_func f = p->funcs[g->func];
-    f.name = "f"; /* two of one kind take the same time */
+    f.name = "f"; /* names do not matter: equal functions take the same time */
     f.steps = unplanned(&f);
     FILE *to = open_memstream(&text, &bytes);
     int64_t *vars = calloc((size_t)et_var_count(p->g->exprs) + 1, sizeof *vars);
@@ -108,15 +107,15 @@ bool et_profile_us(const et_profile *p, uint64_t hash, double width, double *out
         *out_us = a->us;
     else if (!i)
         *out_us = b->us * b->width / width;
-    else /* us = x + y / width through both */
+    else /* us = x + y / width, through both points */
         *out_us =
             b->us + (a->us - b->us) * (1 / width - 1 / b->width) / (1 / a->width - 1 / b->width);
     return true;
 }
 
-/* ---- is it of this program? ---- */
+/* ---- checking ---- */
 
-/* The symbols that SHAPE, "N=16 M=3", gives values to. NULL, or why it cannot be one of P. */
+/* Sets the symbols that SHAPE, "N=16 M=3", gives values to. NULL, or why P has no such shape. */
 static const char *read_shape(et_arena *arena, const et_program *p, const char *shape,
                               int64_t *syms) {
     const et_exprs *x = p->g->exprs;
@@ -139,7 +138,7 @@ static const char *read_shape(et_arena *arena, const et_program *p, const char *
     return given == et_sym_count(x) ? NULL : "it does not name every dim once";
 }
 
-/* How far apart, 1 for the same. */
+/* The distance of two sets of dims as a factor: 1 where they are equal. */
 static double distance(const int64_t *a, const int64_t *b, int n) {
     double d = 1;
     for (int i = 0; i < n; i++) {
@@ -169,7 +168,7 @@ void et_profile_symbols(const et_profile *times, const et_program *p, int64_t *s
 
 struct shape {
     const char *text, *wrong; /* WRONG: why it is none of this program, or NULL */
-    et_program *part;         /* that such a launch runs */
+    et_program *part;         /* the variant that such a launch runs */
     uint64_t *hash;           /* of its grids */
 };
 
@@ -206,7 +205,7 @@ static bool check_tasks(const et_profile *times, et_program *p, et_diags *d) {
         int s = 0;
         while (s < nshapes && strcmp(shapes[s].text, t->shape) != 0)
             s++;
-        et_check(s < ET_PROFILE_SHAPES); /* reading has counted them */
+        et_check(s < ET_PROFILE_SHAPES); /* the reader limits their number */
         if (s == nshapes) shapes[nshapes++] = look_at(arena, p, t->shape);
         const char *why = stale(arena, &shapes[s], t);
         if (why && wrong++ < TOLD)

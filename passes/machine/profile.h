@@ -12,17 +12,17 @@
 
 typedef struct et_profile et_profile;
 
-/* Of the text of the grid's device function, its tensors' types, and the grid's and the tensors'
- * shapes at these values of the symbols. */
+/* A hash of the text of the grid's device function, its tensors' types, and the grid's and the
+ * tensors' shapes at these values of the symbols. */
 uint64_t et_profile_hash(et_program *, const et_grid *, const int64_t *syms);
 
-/* The time of one run of the grid with that hash on WIDTH workgroups, one per CU: between widths
- * that are in the profile in proportion, beyond them as if work divides evenly (narrower) or not at
- * all (wider). False where the profile (or NULL) has no such grid. */
+/* The time of one run of the grid with that hash on WIDTH workgroups, one per CU: interpolated
+ * between widths of the profile; beyond them as if work divides evenly (narrower) or not at all
+ * (wider). False where the profile (or NULL) has no such grid. */
 bool et_profile_us(const et_profile *, uint64_t hash, double width, double *out_us);
 
-/* SYMS: the values of P's symbols that a pass decides at. Where the profile has none of these they
- * become the nearest that it has. */
+/* SYMS are the values of P's symbols at which a pass decides. Where the profile has no times at
+ * these, they become the nearest that it has. */
 void et_profile_symbols(const et_profile *, const et_program *p, int64_t *syms);
 
 /* ---- reading and writing ---- */
@@ -35,8 +35,8 @@ typedef struct {
 
 typedef struct {
     const char *task;  /* of the program, for messages */
-    int line;          /* it was read from */
-    const char *shape; /* the dims it was launched with: "N=16" */
+    int line;          /* where it was read */
+    const char *shape; /* the dims of the launch: "N=16" */
     uint64_t hash;
     int ntimes;
     et_profile_time time[ET_PROFILE_WIDTHS]; /* by width, ascending */
@@ -59,11 +59,11 @@ et_profile *et_profile_parse(et_arena *, et_diags *, const char *file_name, cons
                              size_t bytes);
 et_profile *et_profile_read(et_arena *, et_diags *, const char *path);
 void et_profile_print(const et_profile *, FILE *);
-/* Puts the tasks in the order they are looked up in; of several with one hash the first stays. */
+/* Sorts the tasks by hash for lookup; of several with the same hash the first stays. */
 void et_profile_sort(et_profile *);
 
-/* Was it made by this version of etcc, for this machine and for all parts of P, which is tiled? If
- * not, an error that says why. */
+/* Whether it was made by this version of etcc, for this machine and for all parts of P, which is
+ * tiled. If not, reports an error with the reason. */
 bool et_profile_check(const et_profile *, et_program *p, const et_machine *, et_diags *);
 
 #endif

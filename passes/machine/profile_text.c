@@ -1,4 +1,4 @@
-/* A profile as text. */
+/* Reading and writing a profile as text. */
 #include "passes/machine/lines.h"
 #include "passes/machine/profile.h"
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 enum { VERSION = 1 };
 
-/* What is said once, before the first task. */
+/* Keys that occur once, before the first task. */
 enum head { TOOL, MACHINE, MODEL, DEVICE, TIMES, HEADS };
 static const char *const heads[HEADS] = {"tool", "machine", "model", "device", "times"};
 
@@ -18,7 +18,7 @@ struct reader {
     int ctasks;
     const char *shape[ET_PROFILE_SHAPES];
     int nshapes;
-    et_profile_task *task; /* that the next times belong to */
+    et_profile_task *task; /* to which the following times belong */
     bool full;
 };
 
@@ -36,7 +36,7 @@ static void read_head(struct reader *r, enum head h, const et_line *line) {
         FAIL(r, line->value_loc, "times are 'measured' or 'predicted'");
 }
 
-/* The shape, one string for all tasks that have it; NULL when there are too many. */
+/* Interns the shape: one string for all tasks that have it; NULL when there are too many. */
 static const char *find_shape(struct reader *r, const char *text) {
     for (int i = 0; i < r->nshapes; i++)
         if (strcmp(r->shape[i], text) == 0) return r->shape[i];
@@ -155,7 +155,7 @@ et_profile *et_profile_read(et_arena *arena, et_diags *d, const char *path) {
     return text ? et_profile_parse(arena, d, path, text, bytes) : NULL;
 }
 
-/* What a name may hold that a line may not. */
+/* Names may contain characters that a line must not. */
 static void print_head(enum head h, const char *value, FILE *to) {
     fprintf(to, "%s ", heads[h]);
     for (const char *c = value; *c; c++)

@@ -74,7 +74,7 @@ static int find(const char *key) {
     return -1;
 }
 
-/* False when the value is no number of the field's kind, or outside its range. */
+/* False where the value is not a number of the field's kind, or outside its range. */
 static bool set_number(et_machine *m, const struct field *f, const char *value) {
     int64_t n = 0;
     double x = 0;
@@ -101,7 +101,7 @@ static void set(et_lines *l, et_machine *m, const struct field *f, const et_line
     }
 }
 
-/* What no field can tell alone. */
+/* Checks that involve several fields. */
 static void check(et_lines *l, const et_machine *m, const et_loc *at) {
     if (m->wave_size != 32 && m->wave_size != 64)
         et_diag(l->diags, ET_ERROR, at[find("wave_size")], "a wave has 32 or 64 lanes");

@@ -25,7 +25,7 @@ static void put_where(struct chrome *c, const timeline_span *s) {
     fprintf(c->to, ",\"pid\":%d,\"tid\":%d", c->t->row[s->row].die, s->row);
 }
 
-/* Whole nanoseconds: slices rounded alike stay inside one another. */
+/* Whole nanoseconds, so that a slice inside another one is still inside it after rounding. */
 static int64_t moment(const struct chrome *c, double us) {
     return llround((us - c->t->first) * 1e3);
 }
@@ -90,8 +90,8 @@ static void slice(struct chrome *c, int index) {
     part(c, s, "notify", s->done, s->left);
 }
 
-/* An arrow per task, from what it waited for last. It may not begin after it ends, which clocks of
- * two dies that disagree a little could make it. */
+/* An arrow per task, from the task that it waited for last. It must not begin after it ends, which
+ * clocks of two dies could make it that disagree a little. */
 static void flow(struct chrome *c, int index) {
     const timeline *t = c->t;
     int from = t->cause[index];

@@ -1,4 +1,4 @@
-/* Files that appear complete or not at all. */
+/* Output files, written under a temporary name and renamed when complete. */
 #include "passes/timeline/int.h"
 
 #include <errno.h>

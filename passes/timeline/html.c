@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many, only what each span waited for last goes into the page. */
+/* Beyond so many edges only the last dependency of each span is written. */
 enum { MAX_EDGES = 6000000 };
 
 extern const char timeline_page[], timeline_page_end[];
@@ -21,7 +21,7 @@ struct page {
     timeline *t;
     FILE *to;
     double quantum;        /* microseconds */
-    int *place;            /* of a span in the order of rows */
+    int *place;            /* a span's position in the order of rows */
     unsigned char rest[3]; /* bytes not yet written as base64 */
     int nrest;
 };

@@ -1,4 +1,4 @@
-/* int.h - what a timeline holds, for the files that write it. */
+/* int.h - the contents of a timeline, for the files that write it. */
 #ifndef BENCH_TIMELINE_INT_H
 #define BENCH_TIMELINE_INT_H
 
@@ -39,7 +39,7 @@ struct timeline {
     char *title, *machine, *label, *note; /* note: or NULL */
     timeline_source source;
     uint64_t dropped;
-    int64_t missing; /* waits and notifications that timeline_link did not know */
+    int64_t missing; /* waits and notifications that timeline_link could not resolve */
 
     timeline_span *span;
     struct timeline_arrival *arrival;
@@ -51,38 +51,40 @@ struct timeline {
     int nspans, narrivals, nawaits, nnames, nrows, nwheres, ntasks;
     int cspans, carrivals, cawaits, cnames, crows, cwheres, ctasks;
 
-    /* From here on what timeline_finish makes of it. */
+    /* Set by timeline_finish: */
     bool finished;
-    double first, last; /* the first and the last moment */
+    double first, last; /* start of the first span and end of the last */
     int *order;         /* spans by row and time */
-    int *before;        /* span before on the same row, or -1 */
-    int *cause;         /* of what a span waited for, what was done last; or -1 */
-    uint32_t *cause_of; /* the counter it completed */
+    int *before;        /* the previous span of the same row, or -1 */
+    int *cause;         /* of the spans that a span waited for, the one that ended last; or -1 */
+    uint32_t *cause_of; /* the counter that it completed */
     int *path;
     int npath;
-    uint32_t *counter; /* those that anything arrives at, ascending */
-    int *completer;    /* a tree over them: the span that was done last; leaves from ncounters on */
+    uint32_t *counter; /* counters with arrivals, ascending */
+    int *completer;    /* a tree over them, of the span that ended last */
     int ncounters;
 };
 
-/* Sort, index, find causes and the critical path; once, after the last addition. */
+/* Sorts and indexes spans, and finds causes and the critical path. Called once, after the last
+ * addition. */
 void timeline_finish(timeline *);
 
-/* When the workgroup began to look for the span: at the time of the one before for static ones. */
+/* When the workgroup began to look for the span's task; under a static schedule the end of the span
+ * before it. */
 double timeline_look(const timeline *, int span);
 
-/* Is anything known of what waits for what? */
+/* Whether any dependency is known. */
 bool timeline_linked(const timeline *);
 
 const char *timeline_task(const timeline *, int task, char buf[24]);
-/* The event a counter belongs to, or "event". */
+/* The name of the event that a counter belongs to, or "event". */
 const char *timeline_event(const timeline *, uint32_t counter);
 
-/* et_output_open and et_output_close with a message. */
+/* et_output_open and et_output_close, with a message in ERR on failure. */
 bool timeline_open(et_output *, const char *path, char err[TIMELINE_ERR]);
 bool timeline_close(et_output *, char err[TIMELINE_ERR]);
 
-/* Memory or the end of the program. */
+/* Zeroed memory; ends the program where there is none. */
 void *timeline_alloc(size_t count, size_t size);
 
 #endif

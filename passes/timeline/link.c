@@ -1,4 +1,5 @@
-/* What every span of a timeline waited for and notified, by the program's own expressions. */
+/* Finds what every span of a timeline waited for and notified, by evaluating the expressions of the
+ * program. */
 #include "passes/timeline/link.h"
 
 #include "ir/expr/int_ops.h"
@@ -19,7 +20,7 @@ struct link {
     int64_t *vars;
     int64_t iteration;
     int span, first_task;
-    bool unknown; /* something the expressions at hand read is not known */
+    bool unknown; /* an expression reads a tensor element that is not known */
     int64_t (*stride)[ET_MAX_RANK], (*dim)[ET_MAX_RANK];
 };
 
@@ -74,8 +75,8 @@ static bool applies(struct link *l, const et_grid *g, et_when when) {
     return (i == 0) == (when == ET_FIRST_ITERATION);
 }
 
-/* The next value of variables counted like digits; false after the last. Extents may depend on
- * tensors, not on each other. */
+/* Advances the variables to their next values, like an odometer; false after the last. Extents may
+ * depend on tensors, not on each other. */
 static bool next_tuple(struct link *l, int nvars, const int *vars) {
     for (int i = nvars - 1; i >= 0; i--) {
         if (++l->vars[vars[i]] < value(l, et_var_extent(l->x, vars[i]))) return !l->unknown;
@@ -126,7 +127,8 @@ static void arrive(struct link *l, const et_notify *n) {
     if (l->t->narrivals < MAX_RANGES) timeline_arrives(l->t, l->span, (uint32_t)word);
 }
 
-/* Of one wait or notification at all values of its variables, how many are missing: 0 or 1. */
+/* Links one wait or notification at all values of its variables. Returns 1 where it could not be
+ * resolved, else 0. */
 static int link_wait(struct link *l, const et_grid *g, const et_wait *w) {
     l->unknown = false;
     if (applies(l, g, w->when) && first_tuple(l, w->nvars, w->vars)) do
@@ -145,7 +147,8 @@ static int link_notify(struct link *l, const et_grid *g, const et_notify *n) {
 
 /* ---- spans ---- */
 
-/* Loop variables and tile coordinates of a span; false when the grid has no such task. */
+/* Sets loop variables and tile coordinates to those of a span; false when the grid has no such
+ * task. */
 static bool enter(struct link *l, const et_grid *g, const timeline_span *s) {
     const et_func *f = &l->p->funcs[g->func];
     int64_t left = s->iteration;
@@ -200,7 +203,7 @@ int timeline_first_task(et_program *p, const int64_t *symbols) {
     return first;
 }
 
-/* Counters lie row-major at the symbols' upper bounds. */
+/* Counters are laid out row-major, with dimensions at the symbols' upper bounds. */
 static void lay_out_events(struct link *l) {
     size_t n = (size_t)l->p->nevents;
     l->stride = timeline_alloc(n, sizeof *l->stride);

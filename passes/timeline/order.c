@@ -1,5 +1,4 @@
-/* What follows from a timeline's spans: their order on rows, what held each up, the critical path.
- */
+/* Derived from a timeline's spans: their order on rows, what delayed each, the critical path. */
 #include "passes/timeline/int.h"
 
 #include <stdlib.h>
@@ -42,13 +41,13 @@ static int by_counter(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of two spans, either may be -1, the one that was done later. */
+/* Of two spans, either of which may be -1, the one that ended later. */
 static int later(const timeline *t, int a, int b) {
     if (a < 0 || b < 0) return a < 0 ? b : a;
     return t->span[b].done > t->span[a].done ? b : a;
 }
 
-/* The first of the counters that is COUNTER or above. */
+/* The position of the first counter that is COUNTER or above. */
 static int place_of(const timeline *t, uint32_t counter) {
     int lo = 0, hi = t->ncounters;
     while (lo < hi) {
@@ -106,8 +105,7 @@ static void find_causes(timeline *t) {
 
 /* ---- the critical path ---- */
 
-/* What SPAN was held up by: the one before on its row or what it waited for, whichever ended last.
- */
+/* What delayed SPAN: the one before on its row or one that it waited for, whichever ended last. */
 static int held_up_by(const timeline *t, int span) {
     int before = t->before[span], cause = t->cause[span];
     if (before < 0 || cause < 0) return before < 0 ? cause : before;

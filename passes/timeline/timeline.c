@@ -15,7 +15,7 @@ void *timeline_alloc(size_t count, size_t size) {
     return p;
 }
 
-/* Make room for one more element of an array of COUNT with room for *CAP. */
+/* Makes room for one more element in an array of COUNT with capacity *CAP. */
 static void *grow(void *array, int count, int *cap, size_t size) {
     if (count < *cap) return array;
     if (*cap > INT32_MAX / 2) out_of_memory();
@@ -131,7 +131,7 @@ void timeline_name_counters(timeline *t, uint32_t from, uint32_t to, const char 
     t->name[t->nnames++] = (struct timeline_name){{from, to}, copy(event)};
 }
 
-/* ---- questions ---- */
+/* ---- accessors ---- */
 
 const char *timeline_label(const timeline *t) {
     return t->label;

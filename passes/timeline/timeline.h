@@ -26,11 +26,11 @@ typedef struct timeline timeline;
 timeline *timeline_create(const char *title, timeline_source, const char *machine);
 void timeline_destroy(timeline *);
 
-/* Name the task TASK. Tasks are the grids of a program in its order; of a program with variants,
- * those of all variants one after the other, as in the manifest. A task without a name is "#N". */
+/* Names task TASK. Tasks are the grids of a program in its order; of a program with variants, those
+ * of all variants one after the other, as in the manifest. A task without a name is "#N". */
 void timeline_name_task(timeline *, int task, const char *name);
 
-/* Where row ROW is. CU may be -1: not known. A row that is never placed is on die 0. */
+/* Places row ROW on a die and CU; CU -1: not known. A row that is never placed is on die 0. */
 void timeline_place_row(timeline *, int row, int die, int cu);
 
 typedef struct {
@@ -45,46 +45,45 @@ typedef struct {
     double look, reached, ready, done, left;
 } timeline_span;
 
-/* Returns the number of the span: 0, 1, ... Rows and tasks are made as they are mentioned. */
+/* Returns the span's number, from 0. Rows and tasks are created when first mentioned. */
 int timeline_add(timeline *, const timeline_span *);
 
-/* Something a reader must know: told at the head. Copied. */
+/* A note to the reader, shown at the head. Copied. */
 void timeline_set_note(timeline *, const char *note);
 
-/* The workgroups that may run TASK, in millionths of all of them; QUEUED: whichever is free takes
- * the next one. Without it the page says nothing of where tasks may run. */
+/* The workgroups that may run TASK, in millionths of all of them. QUEUED: any of them takes the
+ * next tile when it is free. Without this call the page does not say where tasks may run. */
 void timeline_set_range(timeline *, int task, int from, int to, bool queued);
 
-/* Records a device had no room for; told at the head. */
+/* The number of records that the device had no room for, shown at the head. */
 void timeline_set_dropped(timeline *, uint64_t dropped);
 
-/* What ties spans together are counters, any numbers from 0 (words of the event array will do),
- * each counting to its end once in a launch. SPAN adds to COUNTER when it is done; SPAN may begin
- * when all counters FROM .. TO - 1 are complete. link.h makes these calls for a program.
- */
+/* Dependencies are counters, numbered in any way from 0 (words of the event array will do); each
+ * counts to its end once in a launch. SPAN adds to COUNTER when it is done; SPAN may begin when all
+ * counters FROM .. TO - 1 are complete. link.h makes these calls for a program. */
 void timeline_arrives(timeline *, int span, uint32_t counter);
 void timeline_awaits(timeline *, int span, uint32_t from, uint32_t to);
-/* Counters are those of events; EVENT may be named to show what an arrow is. */
+/* EVENT names the counters FROM .. TO - 1, to label arrows. */
 void timeline_name_counters(timeline *, uint32_t from, uint32_t to, const char *event);
 
-/* ---- what follows from it: after the last span, counter and name ---- */
+/* ---- results: after */
 
-/* Shares add up to 1: of all the time of all rows between the first moment and the last. */
+/* Shares of the time of all rows between the first moment and the last; they add up to 1. */
 typedef struct {
     double total;      /* microseconds from the first moment to the last */
     double body;       /* utilisation: tasks' bodies */
     double waiting;    /* tasks held by their waits */
-    double idle;       /* no task: none to be had, not yet begun, or finished */
-    double scheduling; /* finding a task and telling that it is done */
+    double idle;       /* no task: none available, not yet begun */
+    double scheduling; /* finding a task, and notifying that it is done */
     int rows, dies, spans;
     int path;         /* spans on the critical path; 0 when no dependencies are known */
-    double path_body; /* of the path's time: in bodies */
+    double path_body; /* the share of the path's time in bodies */
 } timeline_summary;
 void timeline_summarise(timeline *, timeline_summary *out);
 
 /* The spans of the critical path from the first to the last, *OUT_COUNT of them; owned by the
- * timeline. Each is what its successor was held up by: of all it waited for and of what came before
- * it on its row, what left last. NULL when no dependencies are known. */
+ * timeline. Each delayed its successor: of all that the successor waited for, and the span before
+ * it on its row, it left last. NULL when no dependencies are known. */
 const int *timeline_critical_path(timeline *, int *out_count);
 
 /* "predicted by the machine model MI300X" and so on; owned by the timeline. */

@@ -22,6 +22,15 @@ etrt_status etrt_parse_dims(struct etrt_parser *, const struct etrt_json_at *up,
 /* A copy of a string member. */
 etrt_status etrt_parse_copy(const struct etrt_json_at *, json_t *object, const char *key,
                             char **out);
+/* "source", "loops" and "order" of a weight whose shape is known. */
+etrt_status etrt_parse_weight(const struct etrt_json_at *, json_t *object, struct etrt_tensor *);
+/* "zeros" and "packed" of a weight of this SHAPE, and "cut" of any tensor, where they are. */
+etrt_status etrt_parse_zeros(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *,
+                             const int64_t *shape);
+etrt_status etrt_parse_packed(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *,
+                              const int64_t *shape);
+etrt_status etrt_parse_cut(const struct etrt_parser *, const struct etrt_json_at *, json_t *object,
+                           struct etrt_tensor *);
 /* "kernels" and "sequences", where they are. */
 etrt_status etrt_parse_sequences(struct etrt_parser *, json_t *root);
 
