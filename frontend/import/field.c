@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_PATHS = 6 }; /* of a field */
+
 static bool convert(et_arena *arena, const json_t *j, int depth, struct imp_value *out) {
     *out = (struct imp_value){.kind = IMP_NULL};
     if (json_is_boolean(j)) *out = imp_bool(json_is_true(j));
@@ -151,10 +153,10 @@ static const char *missing(struct imp_scan *s, const char *const *paths, int n) 
     return paths[n - 1];
 }
 
-static bool parse_paths(struct imp_scan *s, const char *paths[4], int *n) {
+static bool parse_paths(struct imp_scan *s, const char *paths[MOST_PATHS], int *n) {
     do {
-        if (*n == 4 || !imp_scan_item_until(s, " \t|:", &paths[*n]))
-            return imp_scan_error(s, "one to four paths stand after '='");
+        if (*n == MOST_PATHS || !imp_scan_item_until(s, " \t|:", &paths[*n]))
+            return imp_scan_error(s, "one to six paths stand after '='");
         ++*n;
     } while (imp_scan_is(s, "|"));
     return imp_scan_want(s, ":");
@@ -181,7 +183,7 @@ static bool find(struct imp_config *c, const char *const *paths, int n, const js
 }
 
 bool imp_field(struct imp_scan *s) {
-    const char *name, *paths[4], *path = NULL;
+    const char *name, *paths[MOST_PATHS], *path = NULL;
     int n = 0;
     struct type type = {0};
     const json_t *j = NULL;

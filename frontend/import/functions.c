@@ -148,6 +148,16 @@ static bool rounded(struct imp_scan *s, const struct imp_value *a, struct imp_va
     return true;
 }
 
+/* The letters of a text, each a text. */
+static void cut_letters(et_arena *arena, const struct imp_value *a, struct imp_value *out) {
+    int n = (int)strlen(a->text);
+    *out = imp_list(arena, n);
+    for (int i = 0; i < n; i++) {
+        out->list.item[i] = imp_text(et_strndup(arena, a->text + i, 1));
+        out->list.item[i].foreign = a->foreign;
+    }
+}
+
 /* What a size of the model comes to, which is a number or an expression over variables. */
 static bool size_of(struct imp_scan *s, const struct imp_value *a, struct imp_value *out) {
     enum { MOST_SIZES = 100 };
@@ -179,6 +189,10 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
         return of_list(s, name, a, out);
     if (takes(name, n, a, "blocks", "l")) {
         cut_blocks(arena, a, out);
+        return true;
+    }
+    if (takes(name, n, a, "letters", "t")) {
+        cut_letters(arena, a, out);
         return true;
     }
     if (takes(name, n, a, "run", "ln")) return run_of(s, a, a + 1, out);

@@ -441,10 +441,12 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
         {"sample", imp_text(o->sample ? o->sample : "")},
-        {"decoder", imp_bool(false)},                    /* a template says otherwise */
-        {"experts", imp_int(0)},                         /* likewise */
-        {"other_layers", imp_text("sliding_attention")}, /* in "layer_types", likewise */
-        {"own_activation", imp_bool(false)},             /* likewise */
+        {"decoder", imp_bool(false)},                     /* a template says otherwise */
+        {"experts", imp_int(0)},                          /* likewise */
+        {"attention_layers", imp_text("full_attention")}, /* in "layer_types", likewise */
+        {"other_layers", imp_text("sliding_attention")},
+        {"own_activation", imp_bool(false)}, /* likewise */
+        {"own_layers", imp_int(0)},          /* how many layers, where lists say that */
         {"activations", imp_text(o->activations ? o->activations : "")},
         {"logits", imp_text(o->asked ? "asked" : "all")},
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */

@@ -164,6 +164,7 @@ static bool prepare(struct engine *e) {
     bool as_fits = e->o->batch < 1 || e->o->batch > e->lm->max_tokens;
     e->batch = as_fits ? e->lm->max_tokens : e->o->batch;
     e->chunk = e->o->chunk < 1 ? (e->batch + 3) / 4 : e->o->chunk;
+    e->forgets = e->o->forget || e->lm->recurs;
     return allocate(e);
 }
 

@@ -167,7 +167,7 @@ int64_t launch_fill(struct engine *e) {
         }
     e->guessed = 0;
     e->is_done = false;
-    for (int64_t i = 0; i < e->nactive && e->o->speculate; i++)
+    for (int64_t i = 0; i < e->nactive && e->o->speculate && !e->lm->recurs; i++)
         feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
     for (int64_t i = 0; i < e->nactive; i++)
         choose_all(e, e->active[i]);

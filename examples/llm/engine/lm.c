@@ -5,7 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { CACHE_RANK = 5 }; /* of keys and values */
+enum {
+    CACHE_RANK = 5,        /* of keys and values */
+    ANY_CONTEXT = 1 << 24, /* of models that keep states alone: positions are numbers */
+};
 
 /* Every call of libetrt returns a status; the text behind it is etrt_last_error(). */
 static bool ok(etrt_status status, const char *doing, char *err) {
@@ -29,6 +32,15 @@ static bool has(const struct lm *lm, etrt_kind kind, etrt_dtype type, int rank, 
         if (info.kind == kind && info.dtype == type && info.rank == rank &&
             !strcmp(info.name, full))
             return true;
+    return false;
+}
+
+static bool has_state(const struct lm *lm, const char *name) {
+    etrt_tensor_info info;
+    char full[NAME_BYTES];
+    named(lm, name, full);
+    for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
+        if (info.kind == ETRT_STATE && !strcmp(info.name, full)) return true;
     return false;
 }
 
@@ -146,13 +158,21 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     if (!lm->max_tokens)
         return llm_fail(err, "%s: no dim \"%s\": not a decoder from etimport", kernel, n);
     if (!ok(etrt_set_dim(lm->kernel->session, n, lm->max_tokens), n, err) || !read_rows(lm, err) ||
-        !shape(lm, "kc", cache, &cache_rank, err) ||
         !shape(lm, "logits", logits, &logits_rank, err))
         return false;
-    if (cache_rank != CACHE_RANK || logits_rank != 2 || logits[0] != lm->max_rows)
+    lm->recurs = has_state(lm, "conv") || has_state(lm, "rule");
+    bool cached = has_state(lm, "kc") || !lm->recurs; /* else there are states alone */
+    if (!shape(lm, cached ? "kc" : "conv", cache, &cache_rank, err)) return false;
+    if ((cached ? cache_rank != CACHE_RANK : cache_rank < 2) || logits_rank != 2 ||
+        logits[0] != lm->max_rows)
         return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
     lm->vocab = logits[1];
-    return read_cache(lm, cache, err) && read_steps(lm, kernel, err) && read_picks(lm, err);
+    if (!cached) {
+        lm->slots = cache[1];
+        lm->context = ANY_CONTEXT;
+    }
+    return (!cached || read_cache(lm, cache, err)) && read_steps(lm, kernel, err) &&
+           read_picks(lm, err);
 }
 
 static bool allocate(struct lm *lm, char *err) {

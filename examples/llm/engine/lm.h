@@ -56,6 +56,7 @@ struct lm {
      * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
+    bool recurs; /* layers carry states along a sequence: it cannot go back */
     /* Kernels that compute logits only of requested tokens (`etimport --logits asked`): which
      * tokens, in the order of rows of logits. */
     bool by_asking;

@@ -38,7 +38,7 @@ void paged_begin(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page, most = (int64_t)s->n - 1;
     s->npages = s->nkept = 0;
     s->fed = 0;
-    bool forget = e->o->forget || s->job.tells_prompt;
+    bool forget = e->forgets || s->job.tells_prompt;
     while (!forget && (s->npages + 1) * size <= most) {
         int32_t page = pages_find(e->pages, last_page(s), s->ids + s->npages * size);
         if (page < 0) break;
@@ -64,7 +64,7 @@ void paged_lost(struct engine *e) {
 
 void paged_keep(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page;
-    if (!e->pages || e->o->forget) return;
+    if (!e->pages || e->forgets) return;
     for (; (s->nkept + 1) * size <= (int64_t)s->fed; s->nkept++) {
         int32_t before = s->nkept ? s->pages[s->nkept - 1] : -1;
         s->pages[s->nkept] =
@@ -90,7 +90,7 @@ bool paged_fits(const struct engine *e, const struct sequence *s) {
     int64_t size = e->sizes.page, shared = 0;
     if (!e->pages || !e->nactive) return true;
     int32_t before = -1;
-    for (int64_t i = 0; !e->o->forget && (i + 1) * size < (int64_t)s->n; i++) {
+    for (int64_t i = 0; !e->forgets && (i + 1) * size < (int64_t)s->n; i++) {
         before = pages_look(e->pages, before, s->ids + i * size);
         if (before < 0 || !pages_is_held(e->pages, before)) break;
         shared++;

@@ -51,6 +51,9 @@ struct engine {
     int32_t *stops;
     int nstops;
     struct engine_sizes sizes; /* of LM, also while it is lost */
+    /* No prompt continues what another sequence left: as was asked, or since LM has states, of
+     * which only the last is kept. */
+    bool forgets;
     struct sampler *sampler;
     float *row;  /* [vocab]: of one sequence, to be changed */
     float *kept; /* [vocab]: the same as it came, where that is asked for too */

@@ -17,7 +17,7 @@ static int64_t best_slot(const struct engine *e, const struct sequence *s, size_
     for (int64_t i = 0; i < e->sizes.slots; i++) {
         const struct slot *slot = &e->slots[i];
         if (slot->owner) continue;
-        size_t n = e->o->forget || e->pages || s->job.tells_prompt ? 0 : common(slot, s);
+        size_t n = e->forgets || e->pages || s->job.tells_prompt ? 0 : common(slot, s);
         if (best >= 0 &&
             (n < *out_common || (n == *out_common && slot->freed >= e->slots[best].freed)))
             continue;
@@ -47,7 +47,7 @@ void slots_give(struct engine *e, struct sequence *s, bool trusted) {
     slot->freed = ++e->nfreed;
     s->slot = -1;
     paged_end(e, s);
-    if (!trusted || e->o->forget || e->pages) return;
+    if (!trusted || e->forgets || e->pages) return;
     slot->ids = s->ids;
     slot->n = s->fed;
     s->ids = NULL;

@@ -34,7 +34,10 @@ BODY = {
                                                   "original_max_position_embeddings": 16384, "llama_4_scaling_beta": 0.1}},
 }
 # Defaults that mean what the class works out, as null does elsewhere.
-COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"], "Gemma3nForCausalLM": ["intermediate_size"]}
+COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"], "Gemma3nForCausalLM": ["intermediate_size"],
+            "BambaForCausalLM": ["mamba_d_head"], "FalconH1ForCausalLM": ["mamba_d_head"], "GraniteMoeHybridForCausalLM": ["mamba_d_head"],
+            "JambaForCausalLM": ["mamba_dt_rank"], "MambaForCausalLM": ["time_step_rank"], "Mamba2ForCausalLM": ["time_step_rank"],
+            "BailingHybridForCausalLM": ["head_dim"], "KimiLinearForCausalLM": ["linear_head_dim", "linear_num_heads"]}
 # Classes whose "rope_scaling" is a part of "rope_parameters", and not another name of it.
 SCALED = {"Olmo3ForCausalLM", "Gemma4ForCausalLM"}
 # Values that differ by version and mean the same: until 4.45 Gemma's "gelu" was the approximation by tanh.
@@ -52,7 +55,14 @@ def architectures():
 def value(node):
     if isinstance(node, ast.Call):  # a bound around a default
         node = next(k.value for k in node.keywords if k.arg == "default")
-    return eval(compile(ast.Expression(node), "", "eval"), {})
+    return plain(eval(compile(ast.Expression(node), "", "eval"), {"float": float}))
+
+
+def plain(v):
+    """As save_pretrained writes it: infinity is no JSON."""
+    if isinstance(v, (list, tuple)):
+        return [plain(x) for x in v]
+    return {"__float__": "Infinity"} if v == float("inf") else v
 
 
 def of_class(classes, name):

@@ -31,9 +31,14 @@ VARIANTS = {
 }
 
 
+def number(o):
+    """What is no number in JSON, as save_pretrained writes it."""
+    return float(o["__float__"]) if set(o) == {"__float__"} else o
+
+
 def made(cls, fields):
     try:
-        out = json.loads(cls(**json.loads(json.dumps(fields))).to_json_string(use_diff=False))
+        out = json.loads(cls(**json.loads(json.dumps(fields), object_hook=number)).to_json_string(use_diff=False))
     except Exception as e:  # a class refuses sizes that do not go together
         return None
     return {k: v for k, v in out.items() if k not in ABOUT and not k.startswith("_")}
