@@ -55,19 +55,32 @@ static bool may_be_early(struct sim *s, const et_step *step) {
     return may;
 }
 
-/* Weights that the first product loads before the waits. */
-static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
-    const et_step *first = g->f->steps;
+/* The part of a product's weights that its plan asks for before the waits, or that come through the
+ * weight stream, which waits for nothing. */
+static double planned_early(const struct sim *s, const et_step *step) {
     const et_product_plan *w = &step->plan[ET_PLAN_MAIN];
+    int64_t k;
+    if (w->weights == ET_WEIGHTS_STREAM) return 1;
+    int chunks = w->early == ET_EARLY_PIPELINE ? w->early_chunks
+                 : w->early == ET_EARLY_NONE   ? 0
+                                               : w->depth;
+    double asked = (double)chunks * w->chunk + w->prefetch;
+    if (!et_is_int(s->x, step->kextent, &k)) return asked > 0;
+    return asked < (double)k ? asked / (double)k : 1;
+}
+
+/* The part of weights TENSOR that the first product loads before the waits. */
+static double early_part(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
+    const et_step *first = g->f->steps;
     bool found = false;
     while (first < g->f->steps + g->f->nsteps && first->kind != ET_STEP_CONTRACT)
         first++;
-    if (step != first || step->kind != ET_STEP_CONTRACT) return false;
-    if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return false;
+    if (step != first || step->kind != ET_STEP_CONTRACT) return 0;
+    if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return 0;
     for (int i = 0; i < step->nacc; i++)
         found |= et_expr_loads_tensor(s->x, step->b[i], tensor);
-    bool asks = w->early == ET_EARLY_PIPELINE ? w->early_chunks > 0 : w->early != ET_EARLY_NONE;
-    return found && (w->made ? asks : may_be_early(s, step));
+    if (!found) return 0;
+    return step->plan[ET_PLAN_MAIN].made ? planned_early(s, step) : may_be_early(s, step);
 }
 
 static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
@@ -81,7 +94,7 @@ static void note_access(void *ctx, const et_step *step, int tensor, bool is_stor
         return;
     a.rank = t->shape.rank;
     memcpy(a.index, index, (size_t)a.rank * sizeof *index);
-    a.is_weight = is_early(c->s, c->g, step, tensor);
+    a.early = early_part(c->s, c->g, step, tensor);
     for (int i = 0; i < c->g->naccess; i++)
         if (same_access(&c->g->access[i], &a)) return;
     ET_GROW(c->s->arena, c->g->access, c->g->naccess, c->g->caccess);
@@ -375,7 +388,7 @@ static void share_out(struct sim *s, struct sim_grid *g, const struct sharing *s
             if (k < 0) continue;
             float bytes = sh->group[k].bytes / (float)sh->group[k].tiles;
             g->cost[t].memory_bytes += bytes;
-            if (g->access[i].is_weight) early += bytes;
+            early += (float)g->access[i].early * bytes;
         }
         g->cost[t].early_bytes = early < most ? early : most;
     }

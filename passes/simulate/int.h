@@ -57,7 +57,8 @@ struct sim_tile_cost {
 struct sim_access {
     const et_step *step;
     int tensor;
-    bool is_store, is_weight; /* weight: of a product, loaded ahead of the waits */
+    bool is_store;
+    double early; /* the part that is loaded before the waits: of a product's weights */
     int rank;
     et_expr index[ET_MAX_RANK];
 };
