@@ -147,7 +147,13 @@ static void add_meetings(cg *g) {
     g->meet_words = g->event_words;
     if (g->sliced && g->t->dies) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
     g->done_words = g->event_words;
-    g->event_words += g->whole->g->nmodels;
+    g->event_words += g->opt->resident && !g->whole->g->nmodels ? 1 : g->whole->g->nmodels;
+}
+
+static bool check_resident(cg *g) {
+    const char *problem = cg_resident_problem(g);
+    if (problem) cg_error(g, "%s", problem);
+    return !problem;
 }
 
 static bool check_sequence(cg *g) {
@@ -187,7 +193,7 @@ static bool check_tags(cg *g) {
 static bool check(cg *g) {
     if (!check_tags(g)) return false;
     g->sliced = cg_sliced_models(g->whole);
-    bool ok = check_sequence(g) && cg_plan_lds(g) && check_queues(g);
+    bool ok = check_sequence(g) && check_resident(g) && cg_plan_lds(g) && check_queues(g);
     add_meetings(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);

@@ -391,6 +391,7 @@ char *cg_manifest(cg *g) {
     begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
         g->whole->g->devices ? ETRT_ABI_DEVICES
+        : g->opt->resident   ? ETRT_ABI_RESIDENT
         : any_packed(g)      ? ETRT_ABI_PACKED
         : cg_has_zeros(g)    ? ETRT_ABI_ZEROS
         : any_relaid(g)      ? ETRT_ABI_ORDER

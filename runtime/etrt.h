@@ -338,6 +338,38 @@ etrt_status etrt_reset_part(etrt_session *, const char *name, int axis, int64_t 
 etrt_status etrt_copy_part(etrt_session *to, etrt_session *from, const char *name, int axis,
                            int64_t to_first, int64_t from_first, int64_t count);
 
+/* ---- a kernel that stays ----------------------------------------------------------------------
+ * A model that etcc compiled with --resident can stay on the device: one launch runs step after
+ * step, each of which does what a launch would, and of several models each goes at its own pace.
+ * Between steps inputs are bound, outputs read and states changed by the calls of a session, for a
+ * model that has no step; dims are those that are set when a step is posted. The kernel ends by
+ * itself when it has had no step for a second, when the process is gone, and before work of the
+ * device's that needs its CUs (etrt_reset_part, etrt_copy_part, launches of other sessions); it is
+ * launched again when a step comes. Launches of the session itself, and what changes how it is
+ * launched, are ETRT_INVALID while a residence is open. One at a time on a device. */
+
+typedef struct etrt_residence etrt_residence;
+/* Of several models: each has its part of the workgroups at all times (those that etcc gave them,
+ * or equal ones where models share theirs), or all of them while no other has steps. */
+typedef enum etrt_ranges { ETRT_RANGES_FIXED, ETRT_RANGES_ELASTIC } etrt_ranges;
+/* ETRT_UNSUPPORTED for a model without --resident, for fewer workgroups than models, and on the
+ * null device. Nothing is launched before the first step. */
+etrt_status etrt_residence_open(etrt_session *, etrt_ranges, etrt_residence **out_residence);
+/* Begin a step of MODEL (of the one that there is: its name or NULL), and return at once.
+ * ETRT_INVALID while the model has one; what etrt_submit tells of missing dims, inputs, weights. */
+etrt_status etrt_residence_post(etrt_residence *, const char *model);
+/* Wait for at most SECONDS (0 to look only, INFINITY) until the model's step is over, and tell how
+ * it ended: ETRT_TIMEOUT while it goes on, which it also does only as calls or the thread of
+ * etrt_residence_fd look after it; ETRT_WAIT naming the task that waited too long, while steps of
+ * other models go on; ETRT_FAULT and ETRT_DEVICE for all. ETRT_INVALID where there is none. */
+etrt_status etrt_residence_done(etrt_residence *, const char *model, double seconds);
+/* A descriptor to poll, readable when a step has ended since it was last read, by the caller, as an
+ * eventfd; it belongs to the residence, which keeps a thread for it from this call on. */
+etrt_status etrt_residence_fd(etrt_residence *, int *out_fd);
+/* Ends the kernel, when the steps that it runs are over, and the residence; others are forgotten.
+ * Before the session is destroyed, which does the same. */
+etrt_status etrt_residence_close(etrt_residence *);
+
 /* ---- knobs and capture ---- */
 
 /* Bound of every wait inside the kernel, in seconds of device clock. Default 2; 60 on the emulator,

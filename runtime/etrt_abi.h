@@ -27,6 +27,8 @@
 #define ETRT_ABI_ORDER 9
 /* And that of one that several devices run together. */
 #define ETRT_ABI_DEVICES 10
+/* And that of one that stays: it takes steps from mailboxes (struct etrt_mail). */
+#define ETRT_ABI_RESIDENT 11
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -96,6 +98,8 @@
  * "inbox_bytes", 256-aligned, that the others can write; its words are zeroed like "tags", on all
  * devices while none runs, and a launch begins on any of them when the one before has ended on all.
  *
+ * A kernel with ABI ETRT_ABI_RESIDENT stays: see struct etrt_mail.
+ *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
  * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
  * which "run" names, in order, by their places in "kernels", loops as often as they say: "times" is
@@ -160,8 +164,9 @@ enum {
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
  * manifest order, where there are models, then, with ABI ETRT_ABI_ZEROS, uint64 zeros, 1 or 0, or,
  * with ETRT_ABI_DEVICES, uint64 device, its number from 0, and uint64 inbox[count], each as this
- * device reaches it. In a sequence of kernels int32 iterations[] follow: of
- * the loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's.
+ * device reaches it, or, with ETRT_ABI_RESIDENT, struct etrt_resident. In a sequence of kernels
+ * int32 iterations[] follow: of the loops around the kernel, from 0, outermost first; `workgroups`
+ * and `place` are the kernel's.
  */
 struct etrt_kernarg {
     uint64_t control;     /* struct etrt_control, device memory */
@@ -186,6 +191,51 @@ struct etrt_kernarg {
 struct etrt_part {
     uint32_t first, count;
 };
+
+/* A kernel that stays.
+ *
+ * It does nothing until it is given a step: one model's work at some values of its symbols, on some
+ * of the workgroups. The host writes a step to that model's entry of a mailbox in host memory. The
+ * workgroup that has the model's first rank, of `parts`, reads it there and writes it to the same
+ * entry of the board in device memory, where all workgroups look; those whose ranks are in the step
+ * run it. The last of them writes the `done` word in the report. The host gives a model no step
+ * before its last one is done, nor one whose ranks are those of a step that is not.
+ *
+ * The kernel ends when the board's gate is closed: by the host's QUIT, or by itself when it has had
+ * no step for IDLE_TICKS. A step that finds the gate closed is not taken, and is still in the
+ * mailbox for the next launch. A board that has steps and a closed gate when the kernel begins
+ * makes it run those and end.
+ *
+ * Every model has two event arrays, of which steps of even number count in the first and the others
+ * in the second, each zeroing the other; a control word of its own, `abort` and the words after it;
+ * and a report, struct etrt_report, of which the first has the `done` words of all. With one model
+ * that is what other kernels have. The argument `events` is for the ranks of the workgroups, zeroed
+ * before each launch, and `events_next` is where the two arrays of each model begin. */
+struct etrt_resident {
+    uint64_t mailbox; /* host-coherent memory: struct etrt_mail and its entries */
+    uint64_t board;   /* device memory: the same */
+    uint64_t idle_ticks;
+};
+
+/* An entry is a 64-bit word and, written before it, an int32 for each symbol. The word has the
+ * step's number in its upper half, and the first of its ranks in the upper and their count in the
+ * lower 16 bits of the other. Entry m is at sizeof(struct etrt_mail) + m * etrt_mail_pitch from the
+ * begin. */
+struct etrt_mail {
+    uint32_t gate; /* of the board: 1: closed; plus 2 for every step that is being written to it */
+    uint32_t quit; /* of the mailbox: the kernel is to end */
+    uint32_t none[14];
+    uint32_t last[ETRT_MAX_MODELS]; /* of the board: steps before the first of this launch */
+};
+
+/* Bytes from one of these event arrays to the next. */
+static inline uint64_t etrt_events_pitch(uint32_t event_words) {
+    return ((uint64_t)event_words * 4 + 127) / 128 * 128;
+}
+
+static inline uint32_t etrt_mail_pitch(uint32_t symbols) {
+    return (8 + 4 * symbols + 63) / 64 * 64;
+}
 
 /* The first ETRT_MAX_DIES words of every event array count, per die, the workgroups that have
  * asked for a place there; as many after them, in kernels that deal tasks by die, the workgroups

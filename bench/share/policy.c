@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sh_kind_name[] = {"one", "turns", "streams", "parts", NULL};
+const char *const sh_kind_name[] = {"one", "turns", "streams", "parts", "stays", "fixed", NULL};
 
 /* ---- as text ---- */
 
@@ -20,8 +20,8 @@ bool sh_policy_read(const cli_item *item, struct sh_policy *p) {
             strlen(sh_kind_name[kind]) != (size_t)(files - item->value)))
         kind++;
     if (!sh_kind_name[kind])
-        return sh_fail("policy %s: \"%.*s\" is none of one, turns, streams, parts", item->text,
-                       (int)(files - item->value), item->value);
+        return sh_fail("policy %s: \"%.*s\" is none of one, turns, streams, parts, stays, fixed",
+                       item->text, (int)(files - item->value), item->value);
     *p = (struct sh_policy){.name = item->text, .kind = (enum sh_kind)kind};
     while (*files) {
         const char *name = files + 1;
@@ -36,14 +36,15 @@ bool sh_policy_read(const cli_item *item, struct sh_policy *p) {
         char *at = strrchr(file, '@');
         int64_t cus = 0;
         if (at) *at = 0;
-        if (at && (kind == SH_ONE || kind == SH_TURNS || !cli_integer(at + 1, 1, 65536, &cus)))
+        if (at && (sh_is_one((enum sh_kind)kind) || kind == SH_TURNS ||
+                   !cli_integer(at + 1, 1, 65536, &cus)))
             return sh_fail("policy %s: \"%s\" after @ is no number of CUs that models of %s have",
                            p->name, at + 1, sh_kind_name[kind]);
         p->asked[p->nfiles++] = (int)cus;
     }
-    if ((kind == SH_ONE) != (p->nfiles == 1))
+    if (sh_is_one(p->kind) != (p->nfiles == 1))
         return sh_fail("policy %s: %s takes %s", p->name, sh_kind_name[kind],
-                       kind == SH_ONE ? "one file, of all models" : "a file for each model");
+                       sh_is_one(p->kind) ? "one file, of all models" : "a file for each model");
     return true;
 }
 
@@ -76,7 +77,7 @@ static const char *own_name(const struct sh_model *m, const char *name) {
 }
 
 static bool is_of(const struct sh_policy *p, const struct sh_model *m, const char *name) {
-    return p->kind != SH_ONE || p->nmodels == 1 || own_name(m, name) != name;
+    return !sh_is_one(p->kind) || p->nmodels == 1 || own_name(m, name) != name;
 }
 
 static bool set_dims(const struct sh_options *o, const struct sh_policy *p,
@@ -199,7 +200,7 @@ static bool add_model(struct sh_policy *p, etrt_model *kernel, etrt_session *ses
 }
 
 static bool open_file(const struct sh_options *o, struct sh_policy *p, int i) {
-    bool one_device = p->kind == SH_ONE || p->kind == SH_TURNS;
+    bool one_device = sh_is_one(p->kind) || p->kind == SH_TURNS;
     if ((!one_device || i == 0) && !open_device(o, p, i)) return false;
     etrt_device *device = p->opened[one_device ? 0 : i];
     etrt_model *kernel;
@@ -219,8 +220,9 @@ static bool open_file(const struct sh_options *o, struct sh_policy *p, int i) {
     }
     for (int k = 1; ok && part && (part = etrt_model_part(kernel, k)); k++)
         ok = add_model(p, kernel, session, k, part, cus);
-    if (ok && p->kind != SH_ONE && etrt_model_part(kernel, 0))
-        ok = sh_fail("%s is of several models, which policies of kind one take", p->file[i]);
+    if (ok && !sh_is_one(p->kind) && etrt_model_part(kernel, 0))
+        ok = sh_fail("%s is of several models, which policies of kinds one, stays and fixed take",
+                     p->file[i]);
     if (ok && p->kind == SH_STREAMS) ok = sh_ok("@", etrt_set_workgroups(session, cus));
     if (ok && o->wait_limit > 0)
         ok = sh_ok("--wait-limit", etrt_set_wait_limit(session, o->wait_limit));
@@ -245,10 +247,16 @@ bool sh_policy_open(const struct sh_options *o, struct sh_policy *p) {
     for (int m = 0; ok && m < p->nmodels; m++)
         ok = fill(o, p, &p->model[m]);
     if (ok) snprintf(p->device, sizeof p->device, "%s", etrt_device_name(p->opened[0]));
+    if (ok && (p->kind == SH_STAYS || p->kind == SH_FIXED))
+        ok = sh_ok(p->file[0], etrt_residence_open(p->model[0].session,
+                                                   p->kind == SH_FIXED ? ETRT_RANGES_FIXED
+                                                                       : ETRT_RANGES_ELASTIC,
+                                                   &p->stays));
     return ok && try_all(o, p);
 }
 
 void sh_policy_close(struct sh_policy *p) {
+    etrt_residence_close(p->stays);
     for (int m = 0; m < p->nmodels; m++) {
         struct sh_model *model = &p->model[m];
         for (int k = 0; k < SH_OUTPUTS; k++)

@@ -17,8 +17,14 @@ enum sh_kind {
     SH_ONE,   /* one kernel of all models: a launch takes a request of each that has one waiting */
     SH_TURNS, /* a kernel each, one launch after the other, first come first served */
     SH_STREAMS, /* a kernel each, launched side by side as the hardware sees fit */
-    SH_PARTS    /* the same, each on SMs of its own (CUDA's green contexts) */
+    SH_PARTS,   /* the same, each on SMs of its own (CUDA's green contexts) */
+    SH_STAYS,   /* one kernel of all, which stays; a model alone has all CUs */
+    SH_FIXED    /* the same, each model with its part of the CUs at all times */
 };
+/* One kernel is of all models. */
+static inline bool sh_is_one(enum sh_kind kind) {
+    return kind == SH_ONE || kind == SH_STAYS || kind == SH_FIXED;
+}
 extern const char *const sh_kind_name[]; /* ends with NULL */
 
 /* What one model gave under one policy and one way of asking. */
@@ -67,6 +73,7 @@ struct sh_policy {
     char device[128]; /* what it ran on, for people */
     struct sh_model model[SH_MODELS];
     etrt_device *opened[SH_MODELS];
+    etrt_residence *stays;   /* or NULL */
     double alone[SH_MODELS]; /* seconds, without other requests */
     struct sh_run closed, open[SH_LOADS];
 };

@@ -88,6 +88,11 @@ struct cg {
     char *symbol;
     int lds_bytes;
     int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
+    int step_at;      /* of a kernel that stays: what the workgroup knows of its step */
+    bool in_step;     /* that is in force: what is being emitted runs in a step */
+    block step_begin; /* where consumers begin one */
+    val step_model;   /* its model */
+    val home;         /* the model whose mailbox the workgroup reads, or -1 */
     block exit, failed;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform; wg: a rank */

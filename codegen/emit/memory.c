@@ -99,10 +99,18 @@ static val from_storage(cg *g, et_dtype t, val v) {
     return t == ET_F16 || t == ET_BF16 ? LLVMBuildFPExt(g->b, v, g->f32, "") : v;
 }
 
+/* Nothing writes the tensor while the kernel runs: of one that stays the host does, between steps.
+ */
+static bool is_constant(const cg *g, int tensor) {
+    et_tensor_kind kind = g->p->tensors[tensor].kind;
+    return !g->stored[tensor] &&
+           (!g->opt->resident || kind == ET_TENSOR_WEIGHT || kind == ET_TENSOR_CONST);
+}
+
 static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
     val v = LLVMBuildLoad2(g->b, type, ptr, "");
     LLVMSetAlignment(v, (unsigned)align);
-    if (space == ET_LOAD_TENSOR && !g->stored[id] && !g->hold)
+    if (space == ET_LOAD_TENSOR && is_constant(g, id) && !g->hold)
         LLVMSetMetadata(v, g->md_invariant,
                         LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
     return v;

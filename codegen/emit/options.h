@@ -41,6 +41,7 @@ typedef struct {
                                 many; NULL = none */
     bool time_passes;        /* report LLVM's stages to stderr */
     bool profile;            /* the kernel records when and where every task ran */
+    bool resident;           /* the kernel stays and takes steps from mailboxes */
     et_sparse sparse;
     et_features without;      /* what is left out */
     bool count;               /* machine code of products is counted, where the family does that */

@@ -80,14 +80,19 @@ void cg_load_arguments(cg *g) {
     if (!g->in_body) g->args = g->family->hide(g, LLVMGetParam(g->fn, 0));
     const et_program *p = g->p;
     g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
-    g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
+    if (g->in_step && g->part) g->control = cg_gepi(g, g->control, 4 * (int64_t)(g->part - 1));
+    g->events = g->in_step ? cg_step_events(g, false)
+                           : cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
     g->wait_ticks = cg_argument(g, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
-    g->nwg = g->part ? cg_part_workgroups(g)
-                     : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    g->nwg = g->in_step ? cg_step_word(g, CG_STEP_COUNT)
+             : g->part  ? cg_part_workgroups(g)
+                        : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
     val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
     val inbox = g->whole->g->devices ? load_devices(g) : NULL;
     for (int i = 0; i < et_sym_count(g->x); i++)
-        g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
+        g->sym[i] = g->in_step
+                        ? cg_step_word(g, CG_STEP_SYMBOLS + i)
+                        : cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].kind != ET_TENSOR_CONST && cg_wants(g, i))
             load_tensor(g, i, workspace, inbox);
@@ -122,5 +127,6 @@ size_t cg_zeros_arg(const cg *g) {
 
 size_t cg_last_args(const cg *g) {
     int devices = g->whole->g->devices;
-    return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0) + (devices ? 8 * (1 + (size_t)devices) : 0);
+    return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0) + (devices ? 8 * (1 + (size_t)devices) : 0) +
+           (g->opt->resident ? sizeof(struct etrt_resident) : 0);
 }

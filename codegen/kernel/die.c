@@ -127,7 +127,8 @@ void cg_count_models(cg *g) {
 
 /* The number that this workgroup has on its die. */
 static val order_on(cg *g, val die) {
-    if (!g->part) return cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, counter(g, die), cg_i32(g, 1));
+    if (!g->part || g->in_step)
+        return cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, counter(g, die), cg_i32(g, 1));
     return cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_ORDER + g->part - 1), ""));
 }
 

@@ -7,7 +7,8 @@
 
 /* Shared among workgroups by the hardware's NUMBER, so before ranks are known. */
 void cg_clear_next_events(cg *g, val number) {
-    val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
+    val next = g->in_step ? cg_step_events(g, true)
+                          : cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
     int wg = g->whole->workgroup, words = g->event_words;
     val first = cg_add(g, cg_muli(g, number, wg), g->tid), none = NULL;
     cg_for f;
@@ -29,9 +30,11 @@ void cg_identify(cg *g) {
 
 static void prologue(cg *g, val number) {
     cg_trace_begin(g);
-    cg_clear_next_events(g, number);
+    if (!g->opt->resident) cg_clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
-    if (g->sliced && g->p->g->nmodels)
+    if (g->opt->resident)
+        cg_prepare_steps(g);
+    else if (g->sliced && g->p->g->nmodels)
         cg_count_models(g);
     else if (g->sliced)
         cg_meet(g);
@@ -57,6 +60,10 @@ void cg_enter_program(cg *g, et_program *p) {
 /* The program's work of this workgroup, or of the producer wave. */
 static void visit_program(cg *g) {
     g->base = cg_i32(g, 0);
+    if (g->in_step && g->p->g->nmodels) {
+        cg_models(g);
+        return;
+    }
     cg_maps_begin(g);
     if (g->p->g->nmodels) {
         cg_models(g);
@@ -119,7 +126,7 @@ static void emit_variants(cg *g, block exit) {
     cg_enter_program(g, whole);
 }
 
-/* What the producer wave visits. */
+/* What the producer wave visits, and what a step does. */
 static void visit_all(cg *g) {
     block out = cg_block(g, "all_produced");
     if (g->whole->nvariants) {
@@ -133,18 +140,22 @@ static void visit_all(cg *g) {
 }
 
 void cg_kernel(cg *g) {
-    g->family->declare_kernel(g, g->whole->g->devices ? cg_last_args(g) : cg_zeros_arg(g));
+    g->family->declare_kernel(g, g->whole->g->devices || g->opt->resident ? cg_last_args(g)
+                                                                          : cg_zeros_arg(g));
     g->family->declare_local(g);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");
+    g->in_step = false;
     cg_at(g, entry);
     cg_enter_program(g, g->whole);
     val number = g->family->workgroup(g);
     cg_identify(g);
     cg_begin_producer(g, visit_all);
     prologue(g, number);
-    if (g->whole->nvariants) {
+    if (g->opt->resident) {
+        cg_stay(g, visit_all);
+    } else if (g->whole->nvariants) {
         emit_variants(g, g->exit);
     } else {
         visit_ways(g);

@@ -134,14 +134,42 @@ bool cg_plan_lds(cg *);
 void cg_ring_enter(cg *, const et_program *part);
 
 /* ---- maps.c ---- */
-int cg_box_bytes(cg *); /* of local memory, for barriers of TMA copies */
+int cg_box_bytes(cg *);     /* of local memory, for barriers of TMA copies */
+void cg_box_barriers(cg *); /* made, by one work-item; they are there after the next barrier */
 /* Around the emission of a program: tensor maps that it turns out to need are built at the begin.
  */
 void cg_maps_begin(cg *);
 void cg_maps_end(cg *);
 void cg_maps_settle(cg *); /* before a workgroup ends early: its boxes are waited for */
 
+/* ---- resident.c: a kernel that stays (etrt_abi.h: struct etrt_resident) ---- */
+/* What a workgroup knows of the step it runs, in local memory. */
+enum {
+    CG_STEP_MODEL,  /* -1: the kernel ends */
+    CG_STEP_NUMBER, /* of the step, which is the launch's in other kernels */
+    CG_STEP_FIRST,  /* of its ranks, and how many there are */
+    CG_STEP_COUNT,
+    CG_STEP_SEEN, /* by model: the number of the last one that it has run */
+    CG_STEP_SYMBOLS = CG_STEP_SEEN + ETRT_MAX_MODELS
+};
+int cg_step_bytes(const cg *); /* of local memory; 0: the kernel does not stay */
+val cg_step_word(cg *, int word);
+/* The event array that the step counts in, or the one that it zeroes. */
+val cg_step_events(cg *, bool next);
+const char *cg_resident_problem(cg *); /* why the program cannot stay, or NULL */
+/* The running number of the launch, or of the step. */
+val cg_launch(cg *);
+/* Before the first step, by all waves. */
+void cg_prepare_steps(cg *);
+/* Steps until the kernel ends, each run by VISIT: of the consumers, and of a producer wave. */
+void cg_stay(cg *, void (*visit)(cg *));
+void cg_stay_producing(cg *, void (*visit)(cg *));
+void cg_leave_early(cg *); /* by all waves of a role, where a workgroup gives up */
+
 /* ---- models.c ---- */
+/* The workgroup is done with the model. The last one to arrive has acquired the stores of the
+ * others and notifies the host. */
+void cg_tell_done(cg *, int model);
 /* All models of the program that the launch and this workgroup run. */
 void cg_models(cg *);
 /* How many workgroups the model being emitted has. */

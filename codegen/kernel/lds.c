@@ -42,7 +42,8 @@ static void place_words(cg *g, int at) {
     if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
     g->box_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
     g->trace_at = g->box_at + g->box_bytes_lds;
-    g->lds_bytes = g->trace_at + cg_trace_lds(g);
+    g->step_at = g->trace_at + cg_trace_lds(g);
+    g->lds_bytes = g->step_at + cg_step_bytes(g);
     et_check(g->lds_bytes - at <= ET_LDS_OWN);
 }
 

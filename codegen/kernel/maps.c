@@ -36,6 +36,16 @@ void cg_maps_begin(cg *g) {
     cg_at(g, all->go);
 }
 
+void cg_box_barriers(cg *g) {
+    cg_if one;
+    cg_if_begin(g, &one, cg_box_producer(g));
+    for (int i = 0; i < ET_BOX_STAGES; i++)
+        g->family->boxes->init(g, cg_box_barrier(g, cg_i32(g, i)));
+    LLVMBuildStore(g->b, cg_i32(g, 0), cg_box_phases(g));
+    g->family->boxes->order(g);
+    cg_if_end(g, &one);
+}
+
 /* Maps are dealt to waves, and made by way of where tiles have their locals later. */
 static void make_all(cg *g) {
     const struct cg_maps *all = g->maps;
@@ -49,13 +59,7 @@ static void make_all(cg *g) {
                                    cg_map_place(g, i), scratch);
         cg_if_end(g, &own);
     }
-    cg_if one;
-    cg_if_begin(g, &one, cg_box_producer(g));
-    for (int i = 0; i < ET_BOX_STAGES; i++)
-        g->family->boxes->init(g, cg_box_barrier(g, cg_i32(g, i)));
-    LLVMBuildStore(g->b, cg_i32(g, 0), cg_box_phases(g));
-    g->family->boxes->order(g);
-    cg_if_end(g, &one);
+    if (!g->in_step) cg_box_barriers(g);
     cg_barrier(g);
 }
 

@@ -34,10 +34,8 @@ static void visit_own(cg *g) {
     }
 }
 
-/* The workgroup is done with the model. The last one to arrive has acquired the stores of the
- * others and notifies the host. */
-static void tell_done(cg *g) {
-    size_t word = offsetof(struct etrt_report, done) + 4 * (size_t)(g->part - 1);
+void cg_tell_done(cg *g, int model) {
+    size_t word = offsetof(struct etrt_report, done) + 4 * (size_t)model;
     unsigned system = g->sync[ET_SCOPE_SYSTEM];
     g->args = LLVMGetParam(g->fn, 0);
     cg_load_arguments(g);
@@ -45,12 +43,12 @@ static void tell_done(cg *g) {
     cg_if me, last;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
     cg_fence(g, LLVMAtomicOrderingRelease, false);
-    val counter = cg_word(g, cg_i32(g, g->done_words + g->part - 1));
+    val counter = cg_word(g, cg_i32(g, g->done_words + model));
     val left = cg_addi(g, cg_atomic(g, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1)), 1);
     cg_if_begin(g, &last, cg_icmp(g, LLVMIntEQ, left, g->nwg));
     cg_fence(g, LLVMAtomicOrderingAcquire, false);
     val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
-    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    val launch = cg_launch(g);
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, system, "");
     val tell = LLVMBuildStore(g->b, cg_addi(g, launch, 1), cg_gepi(g, report, (int64_t)word));
     LLVMSetAlignment(tell, 4);
@@ -60,23 +58,35 @@ static void tell_done(cg *g) {
     cg_if_end(g, &me);
 }
 
+/* i1: the launch and this workgroup run it, or the step is one of it. What local memory says of the
+ * step may be that of the next one by now. */
+static val runs(cg *g, int model) {
+    if (!g->in_step) return cg_icmp(g, LLVMIntULT, g->wg, cg_part_workgroups(g));
+    return cg_icmp(g, LLVMIntEQ, g->step_model, cg_i32(g, model));
+}
+
 void cg_models(cg *g) {
     for (int m = 0; m < g->p->g->nmodels; m++) {
         block mine = cg_block(g, "model"), next = cg_block(g, "next");
         cg outside = *g;
         g->part = m + 1;
         g->args = LLVMGetParam(g->fn, 0);
-        g->wg = LLVMBuildSub(g->b, g->rank, part_word(g, offsetof(struct etrt_part, first)), "");
-        cg_cond(g, cg_icmp(g, LLVMIntULT, g->wg, cg_part_workgroups(g)), mine, next);
+        if (!g->in_step)
+            g->wg =
+                LLVMBuildSub(g->b, g->rank, part_word(g, offsetof(struct etrt_part, first)), "");
+        cg_cond(g, runs(g, m), mine, next);
         cg_at(g, mine);
         cg_isolate(g);
         cg_load_arguments(g);
+        if (g->in_step && !g->producer) cg_clear_next_events(g, g->wg);
+        if (g->in_step) cg_maps_begin(g);
         g->base = cg_i32(g, 0);
         bool enters = cg_ring_enters(g, m);
         if (!g->producer) cg_seed(g);
         if (cg_model_sliced(g, m)) cg_meet(g);
         if (enters) visit_own(g);
-        if (!g->producer) tell_done(g);
+        if (g->in_step) cg_maps_end(g);
+        if (!g->producer) cg_tell_done(g, m);
         cg_br(g, next);
         *g = outside;
         LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));

@@ -62,7 +62,7 @@ static void make_ring(cg *g) {
     LLVMBuildStore(g->b, cg_i32(g, CG_GO_ON), cg_flag(g, CG_QUIT));
     cg_ring_init(g);
     cg_if_end(g, &first);
-    g->family->stream->meet(g);
+    g->family->stream->meet(g, 0);
 }
 
 /* The work of the producer wave, or of the wave that prefetches ahead of it. */
@@ -75,8 +75,12 @@ static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
     if (!asks) cg_ring_begin(g, &by->next);
     if (!asks) by->models = cg_ring_count(g);
     g->producer = by;
-    visit(g);
-    cg_br(g, by->quit);
+    if (g->opt->resident) {
+        cg_stay_producing(g, visit);
+    } else {
+        visit(g);
+        cg_br(g, by->quit);
+    }
     *g = outside;
 }
 
@@ -107,6 +111,7 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     }
     cg_at(g, quit);
     g->family->stream->drain(g);
+    if (g->opt->resident) cg_leave_early(g);
     cg_br(g, g->exit);
 
     cg_at(g, go);

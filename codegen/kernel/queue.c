@@ -281,6 +281,10 @@ val cg_ticket_place(cg *g) {
     LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->fn)));
     val place = LLVMBuildAlloca(g->b, g->i32, "");
     LLVMBuildStore(g->b, cg_i32(g, NO_TICKET), place);
+    if (g->in_step) {
+        LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(g->step_begin));
+        LLVMBuildStore(g->b, cg_i32(g, NO_TICKET), place);
+    }
     cg_at(g, here);
     return place;
 }

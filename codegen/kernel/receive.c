@@ -284,8 +284,7 @@ void cg_receiving(cg *g, int grid, val tile) {
     g->receiving = grid;
     g->receiving_tile = tile;
     if (!has_tags(g->f)) return;
-    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
-    launch = LLVMBuildAnd(g->b, launch, cg_i32(g, g->tags.launches - 1), "");
+    val launch = LLVMBuildAnd(g->b, cg_launch(g), cg_i32(g, g->tags.launches - 1), "");
     g->first_tag = cg_addi(g, cg_muli(g, launch, g->tags.numbers), 1);
     LLVMBuildStore(g->b, cg_i32(g, CG_GO_ON), cg_flag(g, CG_WORD));
     if (!gr->nwaits) cg_barrier(g);

@@ -41,6 +41,15 @@ val cg_flag(cg *g, int i) {
     return cg_gepi(g, g->lds, g->flag_at + 4 * i);
 }
 
+/* What the argument at FIELD points to; in a step what is PITCH bytes further on for each model
+ * before the step's. */
+static val of_model(cg *g, size_t field, int pitch) {
+    val first = cg_argument(g, field, g->gptr);
+    if (!g->opt->resident || !g->whole->g->nmodels) return first;
+    val at = cg_muli(g, cg_step_word(g, CG_STEP_MODEL), pitch);
+    return cg_gep(g, first, LLVMBuildZExt(g->b, at, g->i64, ""));
+}
+
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
 static void failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
@@ -48,14 +57,15 @@ static void failed(cg *g) {
     val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), "");
     val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, CG_EXPIRED));
     mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
-    cg_cond(g, mine, report_it, g->exit);
+    block out = g->opt->resident ? cg_block(g, "leave") : g->exit;
+    cg_cond(g, mine, report_it, out);
     cg_at(g, report_it);
     g->args = LLVMGetParam(g->fn, 0);
-    val control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
-    cg_cond(g, cg_atomic_swap(g, control, cg_i32(g, 0), cg_i32(g, 1)), won, g->exit);
+    val control = of_model(g, offsetof(struct etrt_kernarg, control), 4);
+    cg_cond(g, cg_atomic_swap(g, control, cg_i32(g, 0), cg_i32(g, 1)), won, out);
     cg_at(g, won);
-    val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
-    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    val report = of_model(g, offsetof(struct etrt_kernarg, report), sizeof(struct etrt_report));
+    val launch = cg_launch(g);
     static const size_t field[] = {[CG_TASK] = offsetof(struct etrt_report, task),
                                    [CG_TILE] = offsetof(struct etrt_report, tile),
                                    [CG_EVENT] = offsetof(struct etrt_report, event),
@@ -73,6 +83,11 @@ static void failed(cg *g) {
     if (g->queues.nregions || g->sliced || g->tags.bytes)
         status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
+    cg_br(g, out);
+    if (!g->opt->resident) return;
+    LLVMMoveBasicBlockAfter(out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, out);
+    cg_leave_early(g);
     cg_br(g, g->exit);
 }
 

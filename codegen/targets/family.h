@@ -18,7 +18,8 @@ typedef struct et_product_code et_product_code;
  * ends after a fixed number of arrivals, and asynchronous copies into local memory. */
 typedef struct {
     void (*init)(cg *, val barrier, int count); /* by one work-item, before `meet` */
-    void (*meet)(cg *);                         /* all waves, the producer too */
+    /* All waves, the producer too; or so many of them, of a barrier of their own. */
+    void (*meet)(cg *, int waves);
     /* i1: the phase of this parity has ended; memory operations before its arrivals are visible.
      * May block for a short while. */
     val (*passed)(cg *, val barrier, val parity);

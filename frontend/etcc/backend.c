@@ -181,7 +181,8 @@ static void tell_schedule(const et_options *o, et_program *whole) {
 
 static et_program *lower_once(et_graph *g, et_program *from, const et_options *o,
                               const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
-    et_program *p = narrow ? et_make_variants(g, passes, o->variants, narrow, ctx) : NULL;
+    int variants = o->resident && g->nmodels ? 1 : o->variants;
+    et_program *p = narrow ? et_make_variants(g, passes, variants, narrow, ctx) : NULL;
     return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
@@ -286,6 +287,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .sparse = (et_sparse)o->sparse,
                                   .without = o->without,
                                   .profile = o->profile_kernel,
+                                  .resident = o->resident,
                                   .count = o->explain && !is_page(o->explain),
                                   .time_passes = o->time_passes};
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;

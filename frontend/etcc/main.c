@@ -85,6 +85,9 @@ static const cli_option options[] = {
      "that is named after its task"},
     {"profile-kernel", 0, CLI_FLAG, NULL, TO(profile_kernel),
      "the kernel can record when and where every task ran"},
+    {"resident", 0, CLI_FLAG, NULL, TO(resident),
+     "the kernel can stay on the GPU and take one step of a model after another, without launches "
+     "(etrt.h: etrt_residence_open); of several models each goes at its own pace"},
     CLI_HEADING("How it is scheduled"),
     {"schedule", 0, CLI_CHOICE, NULL, TO(schedule),
      "how tiles are given to workgroups: "

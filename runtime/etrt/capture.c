@@ -94,6 +94,8 @@ etrt_status etrt_capture(etrt_session *s, const char *dir) {
     if (!s || !dir) return etrt_fail(ETRT_INVALID, "etrt_capture: NULL argument");
     if (s->model->manifest.devices > 1)
         return etrt_fail(ETRT_UNSUPPORTED, "a launch of several devices cannot be captured");
+    if (s->model->manifest.resident)
+        return etrt_fail(ETRT_UNSUPPORTED, "a launch of a kernel that stays cannot be captured");
     etrt_status st = check_new(dir);
     if (st != ETRT_OK) return st;
     char *copy = strdup(dir);

@@ -130,7 +130,7 @@ etrt_status etrt_manifest_memory(const struct etrt_manifest *mf, const int64_t *
                                   : &r.outputs) += weight ? etrt_tensor_memory(t) : (uint64_t)bytes;
     }
     free(values);
-    r.session += r.workspace + 2 * etrt_events_bytes(mf) + sizeof(struct etrt_control) +
+    r.session += r.workspace + etrt_resident_bytes(mf) + sizeof(struct etrt_control) +
                  (uint64_t)cus * sizeof(struct etrt_placement);
     if (st == ETRT_OK) *out = r;
     return st;

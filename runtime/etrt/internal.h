@@ -47,13 +47,19 @@ struct etrt_session {
     uint32_t *events[2];
     int events_now; /* which one the next launch counts in */
     struct etrt_control *control;
-    struct etrt_report *report;     /* coherent host memory */
-    void *kernarg;                  /* of all kernels of a launch, etrt_kernarg_pitch apart */
+    struct etrt_report
+        *report;   /* coherent host memory; of a kernel that stays one for each model */
+    void *kernarg; /* of all kernels of a launch, etrt_kernarg_pitch apart */
     struct etrt_dispatch *dispatch; /* of the launch in flight or the last one */
     struct etrt_ticket *ticket;
     double seconds;  /* of the last launch, negative when it was not timed */
     uint32_t launch; /* running number of the next launch */
-    bool tags_open;  /* a launch of that number has begun: there may be tags of it */
+    /* Of a kernel that stays, else NULL: the number of each model's next step; what host and device
+     * tell each other of steps; the kernel that stays now, or NULL. */
+    uint32_t *step;
+    struct etrt_mail *mailbox, *board;
+    struct etrt_residence *residence;
+    bool tags_open; /* a launch of that number has begun: there may be tags of it */
     uint32_t workgroups_wanted;
     uint32_t workgroups; /* of the launch in flight or the last one */
     double wait_limit;
@@ -77,9 +83,35 @@ static inline uint64_t etrt_control_bytes(const etrt_device *dev) {
     return sizeof(struct etrt_control) + (uint64_t)dev->cus * sizeof(struct etrt_placement);
 }
 
+/* residence.c: kernels that stay. Memory of a session for events, and of such a kernel beside them.
+ */
+enum { ETRT_IDLE_SECONDS = 1 }; /* without a step, after which it ends */
+int etrt_models(const struct etrt_manifest *);
+uint64_t etrt_resident_bytes(const struct etrt_manifest *);
+etrt_status etrt_resident_make(etrt_session *);
+/* The board for a launch of what the session has selected. */
+etrt_status etrt_board_launch(etrt_session *);
+void etrt_resident_arguments(const etrt_session *, struct etrt_kernarg *, char *at);
+uint32_t *etrt_step_events(const etrt_session *, int model); /* device memory */
+etrt_status etrt_step_over(etrt_session *, int model, bool failed);
+
+/* residence_calls.c: while a kernel stays, has MODEL no step, for CALL? And: it ends, until the
+ * next step, for work that needs its CUs; steps that it runs are waited for. */
+etrt_status etrt_residence_settled(const etrt_session *, const char *call, int model);
+void etrt_residence_rest(etrt_device *);
+
+/* launch.c: the first kernel's arguments; what a wait that expired left of MODEL; outputs of a
+ * model are there or not. */
+void etrt_write_kernarg(etrt_session *);
+etrt_status etrt_explain(etrt_session *, int model);
+void etrt_outputs_written(etrt_session *, int model, bool written);
+
 /* session.c: everything a launch needs is set, bound and fits; no launch is in flight, for CALL. */
 etrt_status etrt_session_ready(const etrt_session *);
+etrt_status etrt_model_ready(const etrt_session *, int model); /* the same of one model */
 etrt_status etrt_session_idle(const etrt_session *, const char *call);
+/* The same of what belongs to one model, while a kernel stays. */
+etrt_status etrt_session_free(const etrt_session *, const char *call, int model);
 /* The same, but for an output that is there already: of a model that is done before others. */
 etrt_status etrt_session_settled(const etrt_session *, const char *call, const char *tensor);
 
@@ -182,7 +214,7 @@ etrt_status etrt_launch_json(const etrt_session *, const struct etrt_captured *,
 etrt_status etrt_trace_begin(etrt_session *);
 uint64_t etrt_trace_bytes(const etrt_session *); /* 0 while tracing is off */
 
-/* regions.c: all of a session's regions, in the order of the kernarg segment; free() the array. */
+/* report.c: all of a session's regions, in the order of the kernarg segment; free() the array. */
 etrt_status etrt_session_regions(const etrt_session *, struct etrt_region **out, size_t *out_count);
 
 #endif

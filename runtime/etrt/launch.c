@@ -34,7 +34,7 @@ uint32_t *etrt_kernarg_pointers(const struct etrt_manifest *mf, int *out_count) 
     return at;
 }
 
-static void write_kernarg(etrt_session *s) {
+void etrt_write_kernarg(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     struct etrt_kernarg head = {
         .control = (uintptr_t)s->control,
@@ -51,6 +51,8 @@ static void write_kernarg(etrt_session *s) {
     etrt_set_places(&head, s->model->device->dies);
     char *p = s->kernarg;
     memset(p, 0, mf->kernarg_bytes);
+    if (mf->resident)
+        etrt_resident_arguments(s, &head, p + mf->kernarg_bytes - sizeof(struct etrt_resident));
     memcpy(p, &head, sizeof head);
     p += sizeof head;
     for (int i = 0; i < mf->nsymbols; i++) {
@@ -74,23 +76,32 @@ static etrt_status clear_tags(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     etrt_device *dev = s->model->device;
     etrt_status st = ETRT_OK;
-    if (mf->tags_bytes && (s->tags_open || s->launch % mf->tags_launches == 0))
+    bool again = s->launch % (mf->tags_launches ? mf->tags_launches : 1) == 0;
+    for (int i = 0; s->step && mf->tags_bytes && i < etrt_models(mf); i++)
+        again |= etrt_mix_runs(s, i) && s->step[i] % mf->tags_launches == 0;
+    if (mf->tags_bytes && (s->tags_open || again))
         st = etrt_mem_fill(dev, (char *)s->workspace + mf->tags_at, 0, mf->tags_bytes);
     if (st == ETRT_OK && mf->inbox_bytes && (s->tags_open || s->launch % mf->inbox_launches == 0))
         st = etrt_mem_fill(dev, s->inbox, 0, mf->inbox_bytes);
     return st;
 }
 
+static size_t reports_of(const etrt_session *s) {
+    return s->step ? (size_t)etrt_models(&s->model->manifest) : 1;
+}
+
 static etrt_status start(etrt_session *s) {
     etrt_device *dev = s->model->device;
+    etrt_residence_rest(dev);
     s->workgroups = s->workgroups_wanted ? s->workgroups_wanted : dev->cus;
     etrt_status st = clear_tags(s);
     if (st == ETRT_OK) st = etrt_trace_begin(s);
     if (st != ETRT_OK) return st;
     s->tags_open = true;
-    memset(s->report, 0, sizeof *s->report);
-    write_kernarg(s);
+    memset(s->report, 0, reports_of(s) * sizeof *s->report);
+    etrt_write_kernarg(s);
     st = etrt_capture_begin(s);
+    if (st == ETRT_OK && s->step) st = etrt_board_launch(s);
     if (st != ETRT_OK) return st;
     int count = 0;
     s->seconds = -1;
@@ -100,12 +111,17 @@ static etrt_status start(etrt_session *s) {
     return st;
 }
 
-/* What the models that a launch runs give is there or not, all of it. */
-static void mark_outputs(etrt_session *s, bool written) {
+void etrt_outputs_written(etrt_session *s, int model, bool written) {
     const struct etrt_manifest *mf = &s->model->manifest;
     for (int i = 0; i < mf->ntensors; i++)
-        if (mf->tensors[i].kind == ETRT_OUTPUT && etrt_mix_runs(s, mf->tensors[i].model))
+        if (mf->tensors[i].kind == ETRT_OUTPUT && mf->tensors[i].model == model)
             s->written[i] = written;
+}
+
+/* What the models that a launch runs give is there or not, all of it. */
+static void mark_outputs(etrt_session *s, bool written) {
+    for (int i = 0; i < etrt_models(&s->model->manifest); i++)
+        if (etrt_mix_runs(s, i)) etrt_outputs_written(s, i, written);
 }
 
 /* From here on a launch can be cancelled, or not any more. */
@@ -135,12 +151,18 @@ etrt_status etrt_submit(etrt_session *s) {
     return st;
 }
 
-/* Explain an aborted launch from what is left in memory. */
-static etrt_status explain_wait(etrt_session *s, const struct etrt_report *report) {
+/* Explain an aborted launch, or step, from what is left in memory. */
+etrt_status etrt_explain(etrt_session *s, int model) {
+    const struct etrt_report *report = &s->report[model];
+    if (report->status < ETRT_REPORT_WAIT || report->status > ETRT_REPORT_WORD)
+        return etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
+                         report->status);
     int member = etrt_member_failed(s->model->device);
     etrt_device *dev = etrt_member(s->model->device, member);
-    const void *here[] = {etrt_member_memory(s->model->device, member, s->events[s->events_now]),
-                          etrt_member_memory(s->model->device, member, s->control)};
+    const void *here[] = {
+        etrt_member_memory(s->model->device, member,
+                           s->step ? etrt_step_events(s, model) : s->events[s->events_now]),
+        etrt_member_memory(s->model->device, member, s->control)};
     const struct etrt_manifest *mf = &s->model->manifest;
     uint64_t control_bytes = etrt_control_bytes(dev);
     uint32_t *events = malloc(etrt_events_bytes(mf));
@@ -160,8 +182,11 @@ static etrt_status explain_wait(etrt_session *s, const struct etrt_report *repor
 static etrt_status clean_up(etrt_session *s) {
     etrt_device *dev = s->model->device;
     uint64_t bytes = etrt_events_bytes(&s->model->manifest);
-    etrt_status st = etrt_mem_fill(dev, s->events[0], 0, bytes);
-    if (st == ETRT_OK) st = etrt_mem_fill(dev, s->events[1], 0, bytes);
+    etrt_status st = ETRT_OK;
+    for (int i = 0; s->step && st == ETRT_OK && i < etrt_models(&s->model->manifest); i++)
+        if (etrt_mix_runs(s, i)) st = etrt_step_over(s, i, true);
+    for (int i = 0; !s->step && st == ETRT_OK && i < 2; i++)
+        st = etrt_mem_fill(dev, s->events[i], 0, bytes);
     if (st == ETRT_OK) st = etrt_mem_fill(dev, s->control, 0, etrt_control_bytes(dev));
     return st;
 }
@@ -170,7 +195,9 @@ static etrt_status succeeded(etrt_session *s) {
     etrt_device *dev = s->model->device;
     etrt_status st = etrt_capture_end(s, ETRT_OK);
     mark_outputs(s, true);
-    s->events_now = !s->events_now;
+    for (int i = 0; s->step && i < etrt_models(&s->model->manifest); i++)
+        if (etrt_mix_runs(s, i)) etrt_step_over(s, i, false);
+    s->events_now = s->step ? 0 : !s->events_now;
     s->launch++;
     s->tags_open = false;
     if (st == ETRT_OK && dev->timing) st = dev->driver->seconds(dev, s->ticket, &s->seconds);
@@ -179,15 +206,13 @@ static etrt_status succeeded(etrt_session *s) {
 
 /* Workgroups that the host told to quit report nothing. */
 static etrt_status finish(etrt_session *s) {
-    struct etrt_report report;
-    memcpy(&report, s->report, sizeof report);
-    if (report.status == ETRT_REPORT_OK && !s->cancelled) return succeeded(s);
-    etrt_status st = report.status == ETRT_REPORT_OK
-                         ? etrt_fail(ETRT_CANCELLED, "launch %u was cancelled", s->launch)
-                     : report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_WORD
-                         ? explain_wait(s, &report)
-                         : etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
-                                     report.status);
+    size_t failed = 0;
+    while (failed < reports_of(s) && s->report[failed].status == ETRT_REPORT_OK)
+        failed++;
+    bool reported = failed < reports_of(s);
+    if (!reported && !s->cancelled) return succeeded(s);
+    etrt_status st = reported ? etrt_explain(s, (int)failed)
+                              : etrt_fail(ETRT_CANCELLED, "launch %u was cancelled", s->launch);
     st = etrt_capture_end(s, st);
     s->launch++;
     s->tags_open = false;
@@ -227,7 +252,9 @@ etrt_status etrt_run(etrt_session *s) {
 /* What the first workgroup that gives up would set. A launch that has ended meanwhile is waited for
  * as one that was cancelled: nothing tells whether it came to the end. */
 etrt_status etrt_cancel(etrt_session *s) {
-    static const uint32_t abort = 1;
+    uint32_t abort[ETRT_MAX_MODELS];
+    for (int i = 0; i < ETRT_MAX_MODELS; i++)
+        abort[i] = 1;
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_cancel: no session");
     etrt_status st = etrt_device_check(s->model->device);
     if (st != ETRT_OK) return st;
@@ -235,7 +262,7 @@ etrt_status etrt_cancel(etrt_session *s) {
     if (!s->in_flight)
         st = etrt_fail(ETRT_INVALID, "etrt_cancel: no launch is in flight");
     else
-        st = etrt_mem_write(s->model->device, &s->control->abort, &abort, sizeof abort);
+        st = etrt_mem_write(s->model->device, &s->control->abort, abort, 4 * reports_of(s));
     if (st == ETRT_OK) s->cancelled = true;
     pthread_mutex_unlock(&s->lock);
     return st;

@@ -30,7 +30,8 @@ const char *etrt_model_part(const etrt_model *m, int index) {
 
 etrt_status etrt_select(etrt_session *s, const char *name, int on) {
     if (!s || !name) return etrt_fail(ETRT_INVALID, "etrt_select: NULL argument");
-    if (s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_select: a launch is in flight");
+    if (s->in_flight || s->residence)
+        return etrt_fail(ETRT_INVALID, "etrt_select: a launch is in flight");
     int model;
     etrt_status st = etrt_mix_find(&s->model->manifest, name, &model);
     if (st == ETRT_OK) s->left_out[model] = !on;
@@ -90,7 +91,8 @@ static bool is_done(const etrt_session *s, int model) {
     const struct etrt_manifest *mf = &s->model->manifest;
     if (!mf->nmodels) return false; /* until the launch ends */
     const char *word = (const char *)s->report + mf->models[model].done;
-    return __atomic_load_n((const uint32_t *)(const void *)word, __ATOMIC_ACQUIRE) == s->launch + 1;
+    return __atomic_load_n((const uint32_t *)(const void *)word, __ATOMIC_ACQUIRE) ==
+           (s->step ? s->step[model] : s->launch) + 1;
 }
 
 static bool has_ended(etrt_session *s) {

@@ -112,6 +112,7 @@ etrt_status etrt_reset_part(etrt_session *s, const char *name, int axis, int64_t
     etrt_status st = begin(s, call, name, &i);
     if (st == ETRT_OK) st = etrt_session_writable(s, call, i);
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
+    if (st == ETRT_OK) etrt_residence_rest(s->model->device);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)
         st = etrt_mem_fill(s->model->device, p.at + k * p.pitch, 0, p.bytes);
     return st;
@@ -137,6 +138,7 @@ etrt_status etrt_copy_part(etrt_session *to, etrt_session *from, const char *nam
         st = to_first == from_first ? ETRT_OK
                                     : etrt_fail(ETRT_RANGE, "%s: the ranges overlap", call);
     if (st != ETRT_OK || into.at == source.at) return st;
+    etrt_residence_rest(to->model->device);
     for (uint64_t j = 0; st == ETRT_OK && j < into.count; j++)
         st = etrt_mem_copy(to->model->device, into.at + j * into.pitch,
                            source.at + j * source.pitch, into.bytes);

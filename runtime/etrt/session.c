@@ -64,16 +64,18 @@ static etrt_status make_tensors(etrt_session *s) {
 
 static etrt_status make_launch_memory(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
+    uint64_t reports = mf->resident ? (uint64_t)etrt_models(mf) : 1;
     void *p[6] = {0};
     etrt_status st =
         make_memory(s, ETRT_ON_DEVICE, mf->workspace_bytes, "workspace", POISON, &p[0]);
-    for (int i = 1; i < 3 && st == ETRT_OK; i++)
+    if (st == ETRT_OK && mf->resident) st = etrt_resident_make(s);
+    for (int i = 1; i < 3 && st == ETRT_OK && !mf->resident; i++)
         st = make_memory(s, ETRT_ON_DEVICE, etrt_events_bytes(mf), "events", 0, &p[i]);
     if (st == ETRT_OK)
         st = make_memory(s, ETRT_ON_DEVICE, etrt_control_bytes(s->model->device), "control", 0,
                          &p[3]);
     if (st == ETRT_OK)
-        st = make_memory(s, ETRT_ON_HOST, sizeof(struct etrt_report), "report", 0, &p[4]);
+        st = make_memory(s, ETRT_ON_HOST, reports * sizeof(struct etrt_report), "report", 0, &p[4]);
     if (st == ETRT_OK)
         st =
             make_memory(s, ETRT_KERNARG, etrt_kernarg_pitch(mf) * (uint64_t)etrt_launch_kernels(mf),
@@ -81,7 +83,7 @@ static etrt_status make_launch_memory(etrt_session *s) {
     if (st == ETRT_OK && mf->inbox_bytes)
         st = make_memory(s, ETRT_FROM_PEERS, mf->inbox_bytes, "inbox", 0, &s->inbox);
     s->workspace = p[0];
-    s->events[0] = p[1];
+    if (p[1]) s->events[0] = p[1];
     s->events[1] = p[2];
     s->control = p[3];
     s->report = p[4];
@@ -125,6 +127,7 @@ etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
 void etrt_session_destroy(etrt_session *s) {
     if (!s) return;
     etrt_device *dev = s->model->device;
+    etrt_residence_close(s->residence);
     if (s->in_flight) etrt_wait(s);
     etrt_watch_end(s);
     etrt_capture_drop(s);
@@ -134,6 +137,9 @@ void etrt_session_destroy(etrt_session *s) {
     etrt_mem_free(dev, s->inbox);
     etrt_mem_free(dev, s->events[0]);
     etrt_mem_free(dev, s->events[1]);
+    etrt_mem_free(dev, s->mailbox);
+    etrt_mem_free(dev, s->board);
+    free(s->step);
     etrt_mem_free(dev, s->control);
     etrt_mem_free(dev, s->report);
     etrt_mem_free(dev, s->kernarg);
@@ -158,38 +164,41 @@ etrt_status etrt_session_idle(const etrt_session *s, const char *call) {
     if (!s) return etrt_fail(ETRT_INVALID, "%s: no session", call);
     etrt_status st = etrt_device_check(s->model->device);
     if (st != ETRT_OK) return st;
+    if (s->residence)
+        return etrt_fail(ETRT_INVALID, "%s: the session's kernel stays on the device", call);
     return s->in_flight ? etrt_fail(ETRT_INVALID, "%s: a launch is in flight already", call)
                         : ETRT_OK;
 }
 
+/* While a kernel stays what is free goes by models. */
+etrt_status etrt_session_free(const etrt_session *s, const char *call, int model) {
+    return s && s->residence ? etrt_residence_settled(s, call, model) : etrt_session_idle(s, call);
+}
+
 etrt_status etrt_session_settled(const etrt_session *s, const char *call, const char *tensor) {
+    int i = s && tensor ? etrt_manifest_tensor(&s->model->manifest, tensor) : -1;
+    if (s && s->residence && i >= 0)
+        return etrt_residence_settled(s, call, s->model->manifest.tensors[i].model);
     if (!s || !s->in_flight) return etrt_session_idle(s, call);
-    int i = tensor ? etrt_manifest_tensor(&s->model->manifest, tensor) : -1;
     bool there = i >= 0 && s->model->manifest.tensors[i].kind == ETRT_OUTPUT && s->written[i] &&
                  etrt_mix_runs(s, s->model->manifest.tensors[i].model);
     return there ? etrt_device_check(s->model->device) : etrt_session_idle(s, call);
 }
 
-/* Everything a launch needs is there and fits. */
-etrt_status etrt_session_ready(const etrt_session *s) {
+/* Everything that a launch needs of the model is there and fits. */
+etrt_status etrt_model_ready(const etrt_session *s, int model) {
     const struct etrt_manifest *mf = &s->model->manifest;
-    int running = 0, models = mf->nmodels ? mf->nmodels : 1;
-    for (int i = 0; i < models; i++) {
-        if (!etrt_mix_runs(s, i)) continue;
-        running++;
-        if (!etrt_weights_loaded(s->model, i))
-            return etrt_fail(ETRT_UNBOUND, "the weights of model %s are not loaded",
-                             mf->nmodels ? mf->models[i].name : mf->model);
-    }
-    if (!running) return etrt_fail(ETRT_INVALID, "no model is selected");
+    if (!etrt_weights_loaded(s->model, model))
+        return etrt_fail(ETRT_UNBOUND, "the weights of model %s are not loaded",
+                         mf->nmodels ? mf->models[model].name : mf->model);
     for (int i = 0; i < mf->nsymbols; i++)
-        if (!s->dim_set[i] && etrt_mix_runs(s, mf->symbols[i].model))
+        if (!s->dim_set[i] && mf->symbols[i].model == model)
             return etrt_fail(ETRT_INVALID, "dim %s (%lld..%lld) is not set", mf->symbols[i].name,
                              (long long)mf->symbols[i].lo, (long long)mf->symbols[i].hi);
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         int64_t shape[ETRT_MAX_RANK], bytes;
-        if (!etrt_mix_runs(s, t->model)) continue;
+        if (t->model != model) continue;
         etrt_status st = etrt_session_now(s, t, shape, &bytes);
         if (st != ETRT_OK) return st;
         if (t->kind != ETRT_INPUT || bytes == 0) continue;
@@ -200,6 +209,17 @@ etrt_status etrt_session_ready(const etrt_session *s) {
                              t->name, (long long)s->bound_size[i], (long long)bytes);
     }
     return ETRT_OK;
+}
+
+etrt_status etrt_session_ready(const etrt_session *s) {
+    int running = 0;
+    etrt_status st = ETRT_OK;
+    for (int i = 0; i < etrt_models(&s->model->manifest) && st == ETRT_OK; i++)
+        if (etrt_mix_runs(s, i)) {
+            running++;
+            st = etrt_model_ready(s, i);
+        }
+    return running ? st : etrt_fail(ETRT_INVALID, "no model is selected");
 }
 
 /* ---- knobs ---- */

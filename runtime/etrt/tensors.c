@@ -16,9 +16,11 @@ etrt_status etrt_session_reset(etrt_session *s) {
 }
 
 etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
-    etrt_status st = etrt_session_idle(s, "etrt_set_dim");
+    int i = s && name ? etrt_manifest_symbol(&s->model->manifest, name) : -1;
+    etrt_status st =
+        i < 0 ? etrt_session_idle(s, "etrt_set_dim")
+              : etrt_session_free(s, "etrt_set_dim", s->model->manifest.symbols[i].model);
     if (st != ETRT_OK) return st;
-    int i = name ? etrt_manifest_symbol(&s->model->manifest, name) : -1;
     if (i < 0)
         return etrt_fail(ETRT_NOT_FOUND, "model %s has no dim %s", s->model->manifest.model,
                          name ? name : "(null)");
@@ -82,8 +84,9 @@ etrt_status etrt_shape(etrt_session *s, const char *name, int64_t out_shape[ETRT
 etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_t bytes) {
     int i;
     int64_t shape[ETRT_MAX_RANK], need;
-    etrt_status st = etrt_session_idle(s, "etrt_bind");
+    etrt_status st = s && s->residence ? ETRT_OK : etrt_session_idle(s, "etrt_bind");
     if (st == ETRT_OK) st = etrt_session_tensor(s, name, &i);
+    if (st == ETRT_OK) st = etrt_session_free(s, "etrt_bind", s->model->manifest.tensors[i].model);
     if (st != ETRT_OK) return st;
     const struct etrt_tensor *t = &s->model->manifest.tensors[i];
     if (t->kind != ETRT_INPUT)

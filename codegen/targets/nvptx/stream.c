@@ -19,9 +19,14 @@ static void init(cg *g, val barrier, int count) {
              (val[]){barrier, cg_i32(g, count)});
 }
 
-static void meet(cg *g) {
-    val number = cg_i32(g, 0);
+static void meet(cg *g, int waves) {
+    enum { OWN = 2 };
+    val number = cg_i32(g, 0), some[] = {cg_i32(g, OWN), cg_i32(g, waves * g->t->wave)};
     nvptx_wave_meets(g);
+    if (waves) {
+        cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.count", 0, NULL, 2, some);
+        return;
+    }
     cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.all", 0, NULL, 1, &number);
 }
 

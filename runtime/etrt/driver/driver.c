@@ -154,7 +154,7 @@ double etrt_now(void) {
 }
 
 /* A launch may be slow without ever waiting, above all when emulated. */
-static double silence(const etrt_device *dev, double wait_limit) {
+double etrt_silence(const etrt_device *dev, double wait_limit) {
     const char *chosen = secure_getenv("ETRT_LAUNCH_TIMEOUT");
     double seconds = chosen ? strtod(chosen, NULL) : 0;
     return seconds > 0 ? seconds : 60 + 10 * wait_limit + (dev->emulated ? 24 * 3600 : 0);
@@ -163,7 +163,7 @@ static double silence(const etrt_device *dev, double wait_limit) {
 enum etrt_outcome etrt_launch_look(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit,
                                    struct etrt_patience *p, double seconds) {
     const double slice = 0.05;
-    double limit = silence(dev, wait_limit), from = etrt_now(), left = seconds;
+    double limit = etrt_silence(dev, wait_limit), from = etrt_now(), left = seconds;
     for (;;) {
         uint64_t ended = 0;
         bool over = dev->driver->wait(dev, ticket, left < slice ? left : slice, &ended);
@@ -192,6 +192,6 @@ etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, doubl
     default:
         atomic_store(&dev->broken, true);
         return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
-                         silence(dev, wait_limit));
+                         etrt_silence(dev, wait_limit));
     }
 }

@@ -43,6 +43,7 @@ struct etrt_device {
     bool timing;           /* launches are to be timed */
     _Atomic uint64_t launches;
     _Atomic bool broken; /* after a fault: nothing works until the device is opened again */
+    _Atomic(struct etrt_residence *) resident; /* the kernel that stays there, or NULL */
     _Atomic(etrt_device *) chosen; /* the device that "auto" has become, closed with it; or NULL */
 };
 
@@ -211,6 +212,8 @@ enum etrt_outcome etrt_launch_look(etrt_device *, struct etrt_ticket *, double w
  * ETRT_DEVICE when it is silent, which breaks it. */
 etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_limit,
                              struct etrt_patience *, double seconds);
+/* How long that is, of launches whose waits are bounded by WAIT_LIMIT. */
+double etrt_silence(const etrt_device *, double wait_limit);
 /* Seconds of the clock that waits are measured with. */
 double etrt_now(void);
 

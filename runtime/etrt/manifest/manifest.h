@@ -117,7 +117,8 @@ struct etrt_manifest {
     uint64_t workspace_bytes;
     uint64_t tags_at, tags_bytes; /* of the workspace: to be zeroed every so many launches */
     uint32_t tags_launches;
-    int devices; /* that run the kernel together, or 0: one */
+    bool resident; /* the kernel stays and takes steps from mailboxes */
+    int devices;   /* that run the kernel together, or 0: one */
     uint64_t inbox_bytes;
     uint32_t inbox_launches; /* the inbox is to be zeroed every so many */
     uint32_t event_words;

@@ -400,11 +400,13 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
     if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS &&
-        abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER && abi != ETRT_ABI_DEVICES)
+        abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER && abi != ETRT_ABI_DEVICES &&
+        abi != ETRT_ABI_RESIDENT)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
     m->zeros = abi == ETRT_ABI_ZEROS;
+    m->resident = abi == ETRT_ABI_RESIDENT;
     m->devices = abi == ETRT_ABI_DEVICES; /* their number follows */
     st = etrt_parse_copy(NULL, root, "etcc", &m->etcc);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "target", &m->target);
@@ -426,6 +428,7 @@ static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
     return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
            (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part) + (m->zeros ? 8 : 0) +
+           (m->resident ? (uint32_t)sizeof(struct etrt_resident) : 0) +
            (m->devices ? 8 * (1 + (uint32_t)m->devices) : 0) + (uint32_t)m->depth * 4;
 }
 

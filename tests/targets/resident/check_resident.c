@@ -1,0 +1,289 @@
+/* check_resident - does a kernel that stays compute what launches of each model's own kernel do,
+ * bit for bit, whenever steps of its models come?
+ *
+ *     check_resident DEVICE KERNEL STEPS SEED  NAME ALONE  [NAME ALONE]...
+ *
+ * Random weights; for each step of each model random dims and inputs, whose answers launches of the
+ * model's own kernel give first. Then the steps of all models come at random times, with outputs
+ * read and compared when each is over; before, between and after that the kernel is launched as
+ * others are. STEPS are for all models together. */
+#include "runtime/etrt.h"
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_MODELS = 8, MAX_TENSORS = 64, MAX_DIMS = 8 };
+
+/* Inputs of a step and what it gives: outputs and states, by tensor. */
+struct step {
+    int64_t dim[MAX_DIMS];
+    void *data[MAX_TENSORS];
+    size_t bytes[MAX_TENSORS];
+};
+
+struct alone {
+    const char *name;
+    etrt_model *model;
+    etrt_session *session;
+    struct step *step;
+    int steps, next, launched;
+    bool busy;
+};
+
+static struct alone alone[MAX_MODELS];
+static int nmodels;
+static bool mixed;
+static uint64_t state;
+
+static uint64_t draw(void) {
+    state += 0x9E3779B97F4A7C15u;
+    uint64_t v = state;
+    v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
+    v = (v ^ v >> 27) * 0x94D049BB133111EBu;
+    return v ^ v >> 31;
+}
+
+static void need(etrt_status status, const char *doing) {
+    if (status == ETRT_OK) return;
+    fprintf(stderr, "check_resident: %s: %s: %s\n", doing, etrt_status_text(status),
+            etrt_last_error());
+    exit(1);
+}
+
+static const char *in_mix(const struct alone *a, const char *name, char buf[256]) {
+    snprintf(buf, 256, "%s%s%s", mixed ? a->name : "", mixed ? "." : "", name);
+    return buf;
+}
+
+/* Numbers from -1/2 to 1/2 of the tensor's type, or small whole numbers. */
+static void *numbers(etrt_dtype type, int64_t bytes) {
+    char *data = malloc((size_t)bytes + 4);
+    int size = type == ETRT_F32 || type == ETRT_I32 ? 4 : 2;
+    if (!data) exit(1);
+    for (int64_t i = 0; i + size <= bytes; i += size) {
+        float f = (float)(draw() >> 40) / 16777216.0f - 0.5f;
+        int32_t n = (int32_t)(draw() % 8);
+        uint32_t word;
+        memcpy(&word, &f, 4);
+        if (type == ETRT_I32)
+            memcpy(data + i, &n, 4);
+        else if (type == ETRT_F32)
+            memcpy(data + i, &f, 4);
+        else if (type == ETRT_BF16)
+            memcpy(data + i, (char *)&word + 2, 2);
+        else
+            memcpy(data + i, (uint16_t[]){(uint16_t)(0x2000 + draw() % 0x1000)}, 2);
+    }
+    return data;
+}
+
+static void give_weights(const struct alone *a, etrt_model *kernel) {
+    etrt_tensor_info t;
+    char name[256];
+    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
+        if (i >= MAX_TENSORS) exit(3);
+        if (t.kind != ETRT_WEIGHT) continue;
+        void *data = numbers(t.dtype, t.max_bytes);
+        need(etrt_model_weight(a->model, t.name, data, (size_t)t.max_bytes), t.name);
+        need(etrt_model_weight(kernel, in_mix(a, t.name, name), data, (size_t)t.max_bytes), name);
+        free(data);
+    }
+}
+
+static size_t bytes_of(etrt_session *s, const char *name, etrt_dtype type) {
+    int64_t shape[ETRT_MAX_RANK], bytes = type == ETRT_F32 || type == ETRT_I32 ? 4 : 2;
+    int rank;
+    need(etrt_shape(s, name, shape, &rank), name);
+    for (int d = 0; d < rank; d++)
+        bytes *= shape[d];
+    return (size_t)bytes;
+}
+
+/* The step's answer, by the model's own kernel. */
+static void make_step(const struct alone *a, struct step *p) {
+    etrt_dim_info dim;
+    etrt_tensor_info t;
+    for (int i = 0; etrt_model_dim(a->model, i, &dim) == ETRT_OK; i++) {
+        if (i >= MAX_DIMS) exit(3);
+        p->dim[i] = dim.lo + (int64_t)(draw() % (uint64_t)(dim.hi - dim.lo + 1));
+        need(etrt_set_dim(a->session, dim.name, p->dim[i]), dim.name);
+    }
+    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
+        if (t.kind == ETRT_WEIGHT) continue;
+        p->bytes[i] = bytes_of(a->session, t.name, t.dtype);
+        if (t.kind != ETRT_INPUT) continue;
+        p->data[i] = numbers(t.dtype, (int64_t)p->bytes[i]);
+        need(etrt_bind(a->session, t.name, p->data[i], p->bytes[i]), t.name);
+    }
+    need(etrt_run(a->session), a->name);
+    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
+        if (t.kind != ETRT_OUTPUT && t.kind != ETRT_STATE) continue;
+        p->data[i] = malloc(p->bytes[i] + 1);
+        if (!p->data[i]) exit(1);
+        need(etrt_read(a->session, t.name, p->data[i], p->bytes[i]), t.name);
+    }
+}
+
+static void give(const struct alone *a, etrt_session *s) {
+    const struct step *p = &a->step[a->next];
+    etrt_dim_info dim;
+    etrt_tensor_info t;
+    char name[256];
+    for (int i = 0; etrt_model_dim(a->model, i, &dim) == ETRT_OK; i++)
+        need(etrt_set_dim(s, in_mix(a, dim.name, name), p->dim[i]), name);
+    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++)
+        if (t.kind == ETRT_INPUT)
+            need(etrt_bind(s, in_mix(a, t.name, name), p->data[i], p->bytes[i]), name);
+}
+
+static void compare(struct alone *a, etrt_session *s) {
+    const struct step *p = &a->step[a->next++];
+    etrt_tensor_info t;
+    char name[256];
+    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
+        if (t.kind != ETRT_OUTPUT && t.kind != ETRT_STATE) continue;
+        char *got = malloc(p->bytes[i] + 1);
+        if (!got) exit(1);
+        need(etrt_read(s, in_mix(a, t.name, name), got, p->bytes[i]), name);
+        if (memcmp(got, p->data[i], p->bytes[i]) != 0) {
+            fprintf(stderr, "check_resident: step %d of %s: %s differs\n", a->next - 1, a->name,
+                    name);
+            exit(1);
+        }
+        free(got);
+    }
+}
+
+/* One step of each model that has one left, by a launch. */
+static void launch(etrt_session *s) {
+    bool any = false;
+    for (int i = 0; i < nmodels; i++) {
+        bool on = alone[i].next < alone[i].steps;
+        if (mixed) need(etrt_select(s, alone[i].name, on), alone[i].name);
+        if (on) give(&alone[i], s);
+        any |= on;
+    }
+    if (any) need(etrt_run(s), "launch");
+    for (int i = 0; i < nmodels; i++)
+        if (alone[i].next < alone[i].steps) {
+            compare(&alone[i], s);
+            alone[i].launched++;
+        }
+}
+
+static void nap(uint64_t microseconds) {
+    nanosleep(&(struct timespec){.tv_sec = (time_t)(microseconds / 1000000),
+                                 .tv_nsec = (long)(microseconds % 1000000) * 1000},
+              NULL);
+}
+
+static bool left(void) {
+    bool any = false;
+    for (int i = 0; i < nmodels; i++)
+        any |= alone[i].busy || alone[i].next < alone[i].steps - 1; /* one for the last launch */
+    return any;
+}
+
+static const char *step_name(const struct alone *a) {
+    return mixed || draw() % 2 ? a->name : NULL;
+}
+
+static void over(struct alone *a, etrt_session *s) {
+    a->busy = false;
+    compare(a, s);
+}
+
+/* Steps come and end in any order; every now and then nothing comes for a while. */
+static void stay(etrt_session *s, etrt_ranges ranges, bool polled) {
+    etrt_residence *r;
+    int fd = -1, rested = 0, until = 0;
+    need(etrt_residence_open(s, ranges, &r), "open");
+    if (polled) need(etrt_residence_fd(r, &fd), "fd");
+    for (int i = 0; i < nmodels; i++)
+        until += (alone[i].steps - alone[i].next) / 2;
+    while (left() && until-- > 0) {
+        struct alone *a = &alone[draw() % (uint64_t)nmodels];
+        if (!a->busy && a->next < a->steps - 1) {
+            give(a, s);
+            need(etrt_residence_post(r, a->name), a->name);
+            a->busy = true;
+        }
+        if (draw() % 4 == 0) nap(draw() % 3000);
+        if (draw() % 64 == 0 && rested++ < 1) nap(1300000);
+        if (polled && draw() % 2) {
+            uint64_t count;
+            struct pollfd p = {.fd = fd, .events = POLLIN};
+            if (poll(&p, 1, 1) == 1 && read(fd, &count, sizeof count) != sizeof count) exit(1);
+        }
+        for (int i = 0; i < nmodels; i++) {
+            if (!alone[i].busy) continue;
+            etrt_status st = etrt_residence_done(r, step_name(&alone[i]), draw() % 2 ? 0 : 1e-3);
+            if (st == ETRT_TIMEOUT) continue;
+            need(st, alone[i].name);
+            over(&alone[i], s);
+        }
+    }
+    for (int i = 0; i < nmodels; i++)
+        if (alone[i].busy) {
+            need(etrt_residence_done(r, alone[i].name, INFINITY), alone[i].name);
+            over(&alone[i], s);
+        }
+    need(etrt_residence_close(r), "close");
+}
+
+int main(int argc, char **argv) {
+    etrt_device *device;
+    etrt_model *kernel;
+    etrt_session *s;
+    nmodels = (argc - 5) / 2;
+    if (argc < 7 || argc % 2 == 0 || nmodels > MAX_MODELS) return 2;
+    state = strtoull(argv[4], NULL, 10);
+    need(etrt_device_open(argv[1], &device), argv[1]);
+    need(etrt_model_load(device, argv[2], &kernel), argv[2]);
+    need(etrt_session_create(kernel, &s), argv[2]);
+    mixed = etrt_model_part(kernel, 0) != NULL;
+    for (int i = 0; i < nmodels; i++) {
+        struct alone *a = &alone[i];
+        a->name = argv[5 + 2 * i];
+        need(etrt_model_load(device, argv[6 + 2 * i], &a->model), argv[6 + 2 * i]);
+        need(etrt_session_create(a->model, &a->session), a->name);
+        give_weights(a, kernel);
+        a->steps = atoi(argv[3]) / nmodels + 2;
+        a->step = calloc((size_t)a->steps, sizeof *a->step);
+        if (!a->step) return 1;
+        for (int k = 0; k < a->steps; k++)
+            make_step(a, &a->step[k]);
+    }
+    launch(s);
+    while (left()) {
+        stay(s, draw() % 2 ? ETRT_RANGES_ELASTIC : ETRT_RANGES_FIXED, draw() % 2);
+        if (draw() % 2) launch(s);
+    }
+    launch(s);
+    int steps = 0, launched = 0;
+    for (int i = 0; i < nmodels; i++) {
+        steps += alone[i].next;
+        launched += alone[i].launched;
+        if (alone[i].next != alone[i].steps) return 4;
+    }
+    printf("%d steps of %d models, %d of them by launches: the same bytes as alone\n", steps,
+           nmodels, launched);
+    etrt_session_destroy(s);
+    for (int i = 0; i < nmodels; i++) {
+        etrt_session_destroy(alone[i].session);
+        etrt_model_unload(alone[i].model);
+        for (int k = 0; k < alone[i].steps; k++)
+            for (int t = 0; t < MAX_TENSORS; t++)
+                free(alone[i].step[k].data[t]);
+        free(alone[i].step);
+    }
+    etrt_model_unload(kernel);
+    etrt_device_close(device);
+    return 0;
+}
