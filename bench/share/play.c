@@ -69,9 +69,9 @@ static bool look(struct play *y, struct server *s) {
         struct sh_model *model = &y->p->model[m];
         if (s->running >> m & 1) session = model->session;
         if (!(s->pending >> m & 1)) continue;
-        etrt_status st = y->p->stays ? etrt_residence_done(y->p->stays, model->name, 0)
-                         : together  ? etrt_wait_model(session, model->name, 0)
-                                     : etrt_wait_for(session, 0);
+        etrt_status st = model->stays ? etrt_residence_done(model->stays, model->name, 0)
+                         : together   ? etrt_wait_model(session, model->name, 0)
+                                      : etrt_wait_for(session, 0);
         if (st == ETRT_TIMEOUT) continue;
         if (!sh_ok(model->name, st)) return false;
         answer(&y->line[m], sh_now());
@@ -106,14 +106,15 @@ static bool begin(struct play *y, struct server *s, unsigned set) {
             session = model->session;
             y->line[m].taken++;
         }
-        if (on && y->p->stays && !sh_ok(model->name, etrt_residence_post(y->p->stays, model->name)))
+        if (on && model->stays &&
+            !sh_ok(model->name, etrt_residence_post(model->stays, model->name)))
             return false;
         if (y->p->kind == SH_ONE && y->p->nmodels > 1 && on != (s->selected >> m & 1) &&
             !sh_ok(model->name, etrt_select(model->session, model->name, on)))
             return false;
     }
     s->selected = s->running = s->pending = set;
-    return y->p->stays || sh_ok(y->p->name, etrt_submit(session));
+    return y->p->model[0].stays || sh_ok(y->p->name, etrt_submit(session));
 }
 
 static bool over(const struct play *y, double now) {
@@ -141,7 +142,7 @@ static void start(const struct sh_options *o, struct sh_policy *p, double second
                   struct sh_run *out, struct play *y) {
     *y = (struct play){.p = p, .check = o->check};
     memset(out, 0, sizeof *out);
-    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS || p->stays;
+    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS || p->model[0].stays;
     y->nservers = apart ? p->nmodels : 1;
     for (int i = 0; i < y->nservers; i++) {
         y->server[i].models = apart ? 1u << i : (1u << p->nmodels) - 1;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sh_kind_name[] = {"one", "turns", "streams", "parts", "stays", "fixed", NULL};
+const char *const sh_kind_name[] = {"one",   "turns", "streams", "parts",
+                                    "stays", "fixed", "side",    NULL};
 
 /* ---- as text ---- */
 
@@ -20,7 +21,8 @@ bool sh_policy_read(const cli_item *item, struct sh_policy *p) {
             strlen(sh_kind_name[kind]) != (size_t)(files - item->value)))
         kind++;
     if (!sh_kind_name[kind])
-        return sh_fail("policy %s: \"%.*s\" is none of one, turns, streams, parts, stays, fixed",
+        return sh_fail("policy %s: \"%.*s\" is none of one, turns, streams, parts, stays, fixed, "
+                       "side",
                        item->text, (int)(files - item->value), item->value);
     *p = (struct sh_policy){.name = item->text, .kind = (enum sh_kind)kind};
     while (*files) {
@@ -178,7 +180,7 @@ bool sh_same_outputs(struct sh_model *m) {
 
 static bool open_device(const struct sh_options *o, struct sh_policy *p, int i) {
     const char *spec = o->device;
-    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS;
+    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS || p->kind == SH_SIDE;
     if (p->kind == SH_PARTS && o->gpu < 0)
         return sh_fail("policy %s: only NVIDIA's GPUs are divided (--device cuda)", p->name);
     if (apart && o->gpu >= 0) {
@@ -223,7 +225,8 @@ static bool open_file(const struct sh_options *o, struct sh_policy *p, int i) {
     if (ok && !sh_is_one(p->kind) && etrt_model_part(kernel, 0))
         ok = sh_fail("%s is of several models, which policies of kinds one, stays and fixed take",
                      p->file[i]);
-    if (ok && p->kind == SH_STREAMS) ok = sh_ok("@", etrt_set_workgroups(session, cus));
+    if (ok && (p->kind == SH_STREAMS || p->kind == SH_SIDE))
+        ok = sh_ok("@", etrt_set_workgroups(session, cus));
     if (ok && o->wait_limit > 0)
         ok = sh_ok("--wait-limit", etrt_set_wait_limit(session, o->wait_limit));
     return ok;
@@ -240,6 +243,18 @@ static bool try_all(const struct sh_options *o, struct sh_policy *p) {
     return ok;
 }
 
+/* Models of one kernel stay together. */
+static bool stay(struct sh_policy *p, int m) {
+    struct sh_model *model = &p->model[m];
+    etrt_ranges ranges = p->kind == SH_FIXED ? ETRT_RANGES_FIXED : ETRT_RANGES_ELASTIC;
+    if (p->kind != SH_STAYS && p->kind != SH_FIXED && p->kind != SH_SIDE) return true;
+    if (m && p->kind != SH_SIDE) {
+        model->stays = p->model[0].stays;
+        return true;
+    }
+    return sh_ok(model->name, etrt_residence_open(model->session, ranges, &model->stays));
+}
+
 bool sh_policy_open(const struct sh_options *o, struct sh_policy *p) {
     bool ok = true;
     for (int i = 0; ok && i < p->nfiles; i++)
@@ -247,16 +262,12 @@ bool sh_policy_open(const struct sh_options *o, struct sh_policy *p) {
     for (int m = 0; ok && m < p->nmodels; m++)
         ok = fill(o, p, &p->model[m]);
     if (ok) snprintf(p->device, sizeof p->device, "%s", etrt_device_name(p->opened[0]));
-    if (ok && (p->kind == SH_STAYS || p->kind == SH_FIXED))
-        ok = sh_ok(p->file[0], etrt_residence_open(p->model[0].session,
-                                                   p->kind == SH_FIXED ? ETRT_RANGES_FIXED
-                                                                       : ETRT_RANGES_ELASTIC,
-                                                   &p->stays));
+    for (int m = 0; ok && m < p->nmodels; m++)
+        ok = stay(p, m);
     return ok && try_all(o, p);
 }
 
 void sh_policy_close(struct sh_policy *p) {
-    etrt_residence_close(p->stays);
     for (int m = 0; m < p->nmodels; m++) {
         struct sh_model *model = &p->model[m];
         for (int k = 0; k < SH_OUTPUTS; k++)

@@ -19,7 +19,8 @@ enum sh_kind {
     SH_STREAMS, /* a kernel each, launched side by side as the hardware sees fit */
     SH_PARTS,   /* the same, each on SMs of its own (CUDA's green contexts) */
     SH_STAYS,   /* one kernel of all, which stays; a model alone has all CUs */
-    SH_FIXED    /* the same, each model with its part of the CUs at all times */
+    SH_FIXED,   /* the same, each model with its part of the CUs at all times */
+    SH_SIDE     /* a kernel each, which stays, side by side as those of streams are */
 };
 /* One kernel is of all models. */
 static inline bool sh_is_one(enum sh_kind kind) {
@@ -59,7 +60,8 @@ struct sh_model {
     int index;     /* among the models of the kernel */
     etrt_model *kernel;
     etrt_session *session;
-    int cus; /* that its launches take */
+    etrt_residence *stays; /* its kernel does, or NULL */
+    int cus;               /* that its launches take */
     void *output[SH_OUTPUTS];
     size_t bytes[SH_OUTPUTS]; /* of them, as the first launch gave them */
 };
@@ -73,7 +75,6 @@ struct sh_policy {
     char device[128]; /* what it ran on, for people */
     struct sh_model model[SH_MODELS];
     etrt_device *opened[SH_MODELS];
-    etrt_residence *stays;   /* or NULL */
     double alone[SH_MODELS]; /* seconds, without other requests */
     struct sh_run closed, open[SH_LOADS];
 };
