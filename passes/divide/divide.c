@@ -181,6 +181,24 @@ static struct div_cut cut_by(const struct divide *v, const et_node *n, int a) {
     return (struct div_cut){WHOLE, 1};
 }
 
+/* Arguments that are cut otherwise than a result cut so takes are so in vain: the first one's cut
+ * is the one to keep. False: there are none. */
+static bool give_up_misfits(struct divide *v, const et_node *n, struct div_cut cut) {
+    int axes[ET_MAX_ARGS], repeat[ET_MAX_ARGS];
+    uint64_t *with = et_alloc(v->g->arena, (size_t)v->words * sizeof *with);
+    bool any = false;
+    if (!div_axes(v->g, n, cut.axis, v->devices / cut.repeat, axes, repeat)) return false;
+    for (int a = 0; a < n->nargs; a++) {
+        struct div_cut own = {axes[a], cut.repeat * repeat[a]};
+        if (!is_cut(v, n->args[a]) || same_cut(v->cut[n->args[a].id], own)) continue;
+        for (int w = 0; w < v->words; w++)
+            with[w] |= v->with[n->args[a].id][w];
+        any = true;
+    }
+    leave_whole(v, with);
+    return any && v->again;
+}
+
 /* A product over k of which each device has a part of its own: the weight is cut along k, too. */
 static bool sum_of_parts(struct divide *v, int node) {
     const et_node *n = &v->g->nodes[node];
@@ -253,7 +271,7 @@ static void look(struct divide *v, int node) {
         struct div_cut cut = cut_by(v, n, a);
         if (cut.axis != WHOLE && want_all(v, node, cut, v->with[n->result.id]))
             v->cut[n->result.id] = cut;
-        else
+        else if (cut.axis == WHOLE || !give_up_misfits(v, n, cut))
             give_up(v, n);
     }
     need(v, node, 1);

@@ -21,12 +21,13 @@ extern "C" {
  * by N, drawn, or that die while it has room; where a die is full, the next),
  * seed=N (run waves in a random order drawn from N and the dispatch's number in its queue; with
  * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
- * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see
- * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without), clock=host|instructions (what the
- * clocks that kernels read count; see README.md), count=launches|tasks (etemu_get_task),
- * budget=MILLIONS and idle=SECONDS (what a dispatch may do without getting on: instructions, and
- * only sleeping; 0 for anything; see README.md). Without a call, the environment variable
- * ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1 with a message in ERR (always terminated).
+ * that die, run rarely while others can), stall=Q (dispatches of that queue stop half way),
+ * coherence=off|caches|model (caches that may be stale; see README.md) and l1=KIB, l2=KIB (their
+ * sizes; unlimited without), clock=host|instructions (what the clocks that kernels read count; see
+ * README.md), count=launches|tasks (etemu_get_task), budget=MILLIONS and idle=SECONDS (what a
+ * dispatch may do without getting on: instructions, and only sleeping; 0 for anything; see
+ * README.md). Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns
+ * 0, or -1 with a message in ERR (always terminated).
  */
 int etemu_configure(const char *spec, char *err, size_t err_bytes);
 

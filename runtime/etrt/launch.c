@@ -178,6 +178,18 @@ etrt_status etrt_explain(etrt_session *s, int model) {
     return st;
 }
 
+/* A device of several is gone: what another waited for in vain tells more. */
+static etrt_status explain_lost(etrt_session *s) {
+    struct etrt_report report;
+    memcpy(&report, s->report, sizeof report);
+    etrt_device *dev = s->model->device;
+    if (report.status < ETRT_REPORT_WAIT || report.status > ETRT_REPORT_WORD) return ETRT_FAULT;
+    explain_wait(s, &report);
+    etrt_fail_in(ETRT_FAULT, "device %d of %d does not answer any more", etrt_member_lost(dev),
+                 etrt_members(dev));
+    return ETRT_FAULT;
+}
+
 /* An aborted launch leaves counts behind that the next one must not see. */
 static etrt_status clean_up(etrt_session *s) {
     etrt_device *dev = s->model->device;
@@ -232,7 +244,10 @@ static etrt_status wait_for(etrt_session *s, double seconds) {
     if (st == ETRT_TIMEOUT) return st;
     set_in_flight(s, false);
     if (st == ETRT_OK) return finish(s);
-    if (st == ETRT_FAULT) etrt_report_fault(s);
+    if (st == ETRT_FAULT && etrt_member_lost(s->model->device) >= 0)
+        st = explain_lost(s);
+    else if (st == ETRT_FAULT)
+        etrt_report_fault(s);
     return etrt_capture_end(s, st);
 }
 

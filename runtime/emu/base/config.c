@@ -270,10 +270,11 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "idle")) return parse_number("idle", value, 0, INT32_MAX, &c->idle, err, n);
     if (!strcmp(option, "starve")) return parse_which("starve", value, &c->starve, err, n);
     if (!strcmp(option, "slow")) return parse_which("slow", value, &c->slow, err, n);
+    if (!strcmp(option, "stall")) return parse_which("stall", value, &c->stall, err, n);
     snprintf(err, n,
              "unknown device option \"%s\"; there are cus, xcds, firstdie, threads, map, seed, "
              "coherence, "
-             "l1, l2, starve, slow, clock, count, budget, idle",
+             "l1, l2, starve, slow, stall, clock, count, budget, idle",
              option);
     return false;
 }

@@ -28,6 +28,7 @@ enum {
     READY_TURNS = 4, /* of every TURNS, the rest are for sleepers */
     TURNS = 12,
     HELD_TURNS = 16,      /* one of so many is for those that the specification holds back */
+    STALL_TURNS = 40,     /* what a dispatch that stalls still does */
     TAKES_PER_VISIT = 64, /* a helper then looks whether another dispatch needs it more */
 };
 
@@ -46,7 +47,7 @@ struct run {
     struct line ready, asleep;
     uint32_t busy; /* workgroups in threads' hands */
     uint32_t turn;
-    uint32_t turns;           /* where some are held back */
+    uint32_t turns;           /* where some are held back, or all stall */
     uint64_t time;            /* where clocks count instructions: of the workgroup taken last */
     uint64_t end;             /* and the latest of all */
     uint64_t random;          /* state of a generator when the order is random, else 0 */
@@ -175,12 +176,23 @@ static struct emu_slot *pop_earliest(struct line *l) {
     return line_pop(l);
 }
 
+/* Nothing of the dispatch runs any more, as if its device had stopped. */
+static bool stalled(struct run *r) {
+    const amd_queue_t *q = r->d->queue;
+    if (!engine.config->stall || q->hsa_queue.id + 1 != engine.config->stall) return false;
+    return r->turns >= STALL_TURNS || !++r->turns;
+}
+
 static struct emu_slot *take(struct run *r) {
     if (atomic_load(&r->d->stop)) {
         while (r->ready.count)
             drop(r, line_pop(&r->ready));
         while (r->asleep.count)
             drop(r, line_pop(&r->asleep));
+    }
+    if (stalled(r)) {
+        note_waiting(r);
+        return NULL;
     }
     bool sleepers_turn = r->turn % TURNS >= READY_TURNS;
     if (r->random) sleepers_turn = emu_random(&r->random) & 1;
@@ -361,7 +373,8 @@ static void work(struct run *r, uint32_t takes) {
         pthread_mutex_lock(&r->lock);
         put_back(r, s, stop, end - start, &fault);
         progress = !r->fruitless;
-        if (progress) emu_clock_slow_down(start, end);
+        /* Beside a device that has stopped, who looks for its words without a pause waits, too. */
+        if (progress && !engine.config->stall) emu_clock_slow_down(start, end);
     }
     if (done(r)) emu_event_post(&engine.event);
     atomic_fetch_add_explicit(&engine.busy_ns, total, memory_order_relaxed);

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double LOST_SECONDS = 0.5;
+
 /* An allocation; blocks are in the order of their first addresses. */
 struct block {
     char *on[ETRT_MAX_DEVICES];
@@ -30,6 +32,7 @@ struct group {
     struct block *block;
     size_t blocks, room;
     int failed; /* the member that the last launch that failed did so on first */
+    int lost;   /* one that did not end when it was told to, or -1 */
 };
 
 static struct group *group_of(const etrt_device *dev) {
@@ -48,6 +51,7 @@ struct etrt_ticket {
     struct etrt_dispatch *dispatch[ETRT_MAX_DEVICES];
     int room; /* dispatches of each */
     bool ended[ETRT_MAX_DEVICES], told;
+    double told_at; /* when those that still ran were told to give up */
     bool failed;
 };
 
@@ -89,6 +93,10 @@ void *etrt_member_memory(const etrt_device *dev, int i, const void *memory) {
 
 int etrt_member_failed(const etrt_device *dev) {
     return dev->driver == &etrt_group_driver ? group_of(dev)->failed : 0;
+}
+
+int etrt_member_lost(const etrt_device *dev) {
+    return dev->driver == &etrt_group_driver ? group_of(dev)->lost : -1;
 }
 
 /* ---- open and close ---- */
@@ -190,6 +198,7 @@ static etrt_status group_open(const char *spec, etrt_device **out) {
     struct group *g = calloc(1, sizeof *g);
     if (!g) return etrt_no_memory();
     g->base.driver = &etrt_group_driver;
+    g->lost = -1;
     pthread_mutex_init(&g->lock, NULL);
     etrt_status st = (strncmp(spec, "emu:", 4) == 0 ? open_agents : open_list)(g, spec);
     for (int i = 0; st == ETRT_OK && i < g->n; i++)
@@ -446,6 +455,7 @@ static void tell_to_give_up(etrt_device *dev, struct etrt_ticket *t) {
     static const uint32_t abort = 1;
     if (t->told) return;
     t->told = true;
+    t->told_at = etrt_now();
     for (int i = 0; i < etrt_members(dev); i++) {
         struct etrt_kernarg head;
         if (t->ended[i] || !t->dispatch[i]) continue;
@@ -509,6 +519,22 @@ static void look(etrt_device *dev, struct etrt_ticket *t, int i, double seconds,
     atomic_store(&dev->broken, true);
 }
 
+/* A kernel looks at its abort word wherever it waits: those that have not ended long after they
+ * were told to never will. */
+static bool give_up_lost(etrt_device *dev, struct etrt_ticket *t) {
+    struct group *g = group_of(dev);
+    if (!t->told || etrt_now() - t->told_at < LOST_SECONDS) return false;
+    for (int i = 0; i < g->n; i++) {
+        if (t->ended[i]) continue;
+        t->ended[i] = true;
+        atomic_store(&g->member[i]->broken, true);
+        if (g->lost < 0) g->lost = i;
+    }
+    atomic_store(&dev->broken, true);
+    pass_report(t, g->failed, 0);
+    return true;
+}
+
 static bool group_wait(etrt_device *dev, struct etrt_ticket *t, double seconds,
                        uint64_t *out_ended) {
     int n = etrt_members(dev), left = -1;
@@ -522,7 +548,7 @@ static bool group_wait(etrt_device *dev, struct etrt_ticket *t, double seconds,
         if (t->failed) tell_to_give_up(dev, t);
         if (left < 0 || seconds <= 0) break;
     }
-    if (left >= 0) return false;
+    if (left >= 0) return give_up_lost(dev, t);
     if (t->failed && !atomic_load(&dev->broken)) pass_report(t, group_of(dev)->failed, 0);
     return true;
 }
@@ -530,6 +556,10 @@ static bool group_wait(etrt_device *dev, struct etrt_ticket *t, double seconds,
 static void group_fault(etrt_device *dev) {
     struct group *g = group_of(dev);
     etrt_device *m = g->member[g->failed];
+    if (g->lost >= 0) {
+        etrt_fail(ETRT_FAULT, "device %d of %d does not answer any more", g->lost, g->n);
+        return;
+    }
     m->driver->fault(m);
     etrt_fail_in(ETRT_FAULT, "device %d of the group", g->failed);
 }

@@ -16,5 +16,7 @@ etrt_device *etrt_member(etrt_device *, int i);
 void *etrt_member_memory(const etrt_device *, int i, const void *memory);
 /* The member that a launch that failed did so on first. */
 int etrt_member_failed(const etrt_device *);
+/* A member that did not end when another had failed, and is not waited for any more; -1: none. */
+int etrt_member_lost(const etrt_device *);
 
 #endif

@@ -28,7 +28,8 @@ function bias(size,  b) {
     printf "%sweight %s : bf16[%d]%s\n", pad, b, size, named(b)
     return " + " b
 }
-function normed(x) { return pick("rmsnorm(" x ",g,eps=1e-5) " x " " x) }
+# Bounded: what grows from block to block leaves f32.
+function normed(x) { return pick("rmsnorm(" x ",g,eps=1e-5) tanh(" x ")") }
 function act(x) { return pick("gelu silu tanh relu") "(" x ")" }
 function mlp(  f, a, b, c, k) {
     f = devices * 16 * (1 + draw(3))

@@ -1,5 +1,5 @@
 /* check_kernel FILE.etg FILE.hsaco [--also FILE.hsaco]... [--set DIM=V]... [--device SPEC]...
- *              [--runs K] [--workgroups W]...
+ *              [--runs K] [--wait-limit SECONDS] [--workgroups W]...
  *
  * Run the code objects on random weights and inputs on each device and compare every output and
  * state with the graph interpreter; and bit for bit with the first run. Any mix of CUs and dies
@@ -25,6 +25,7 @@ struct kernel_check {
     char weights[64];
     int workgroups[MAX_SIZES]; /* 0: one per CU */
     int nkernels, ndevices, nsizes, runs;
+    double wait_limit; /* 0: the usual one */
 };
 
 static bool is_result(const struct kernel_check *c, int v) {
@@ -166,7 +167,8 @@ static bool run_on(struct kernel_check *c, const char *hsaco, const char *spec) 
     etrt_session *s = NULL;
     bool ok = !etrt_device_open(spec, &d) && !etrt_model_load(d, hsaco, &m) &&
               (!c->weights[0] || !etrt_model_weights_file(m, c->weights)) &&
-              !etrt_session_create(m, &s);
+              !etrt_session_create(m, &s) &&
+              (c->wait_limit <= 0 || !etrt_set_wait_limit(s, c->wait_limit));
     for (int w = 0; ok && w < c->nsizes; w++) {
         ok = !etrt_set_workgroups(s, c->workgroups[w]);
         for (int k = 0; ok && k < c->runs; k++)
@@ -187,7 +189,9 @@ static bool options(struct kernel_check *c, int argc, char **argv) {
         c->syms[s] = lo + (hi - lo) / 3;
     }
     for (int i = 3; i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--runs") == 0)
+        if (strcmp(argv[i], "--wait-limit") == 0)
+            c->wait_limit = atof(argv[i + 1]);
+        else if (strcmp(argv[i], "--runs") == 0)
             c->runs = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--device") == 0 && c->ndevices < MAX_DEVICES)
             c->device[c->ndevices++] = argv[i + 1];
