@@ -8,6 +8,7 @@
 #include "ir/base/diag.h"
 #include "ir/program/queue.h"
 #include "ir/program/step.h"
+#include "ir/program/tags.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
 #include <string.h>
@@ -137,6 +138,20 @@ static const rule rules[] = {
 #include "ir/program/schedules.def"
 };
 
+/* It stores or takes what devices exchange. Such tasks are dealt: a workgroup then waits for words
+ * of another device only when all tasks before that have been taken, on its own device and, since
+ * the order is the same, on others. All workgroups could have taken queued ones, of different
+ * exchanges on each device, and wait in a circle. */
+static bool exchanges(const et_program *p, const et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    bool store;
+    for (int i = 0; i < f->nsteps; i++) {
+        int t = et_step_tagged(p, &f->steps[i], &store);
+        if (t >= 0 && p->tensors[t].partial) return true;
+    }
+    return false;
+}
+
 /* ---- the pass ---- */
 
 static void tell(const et_pipeline *pl) {
@@ -168,7 +183,7 @@ bool et_pass_schedule(et_pipeline *pl) {
                     g->name, s->name);
             return false;
         }
-        g->dynamic = rules[asked](pl, g);
+        g->dynamic = rules[asked](pl, g) && !exchanges(p, g);
         g->hint = ET_HINT_NONE;
         g->early = false;
         if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */

@@ -280,7 +280,6 @@ static bool tag_partial(et_pipeline *pl, int64_t untagged) {
     bool any = false;
     for (int t = 0; t < p->ntensors; t++) {
         if (!p->tensors[t].partial || p->tensors[t].tagged) continue;
-        if (!et_is_static(pl->opt)) return refuse(pl, t, "needs a static schedule");
         if (!et_can_tag(p, t, pl->opt->machine->lds_bytes - OWN)) {
             if (pl->apart) return refuse(pl, t, "cannot be taken tile by tile");
             return !(pl->again = pl->ask_apart = true);

@@ -8,7 +8,10 @@ says() { # WORDS COMMAND...: fails and says so
     grep -q -e "$words" "$out/text" || { echo "no '$words' from $*" && cat "$out/text" && exit 1; }
 }
 says 'no product by weights can be divided by 7' "$etcc" "$here/mlp.etg" --devices=7 -d graph
-says 'needs a static schedule' "$etcc" "$here/mlp.etg" --devices=2 --schedule=dynamic -d unfence
+# What is exchanged is dealt, also where everything else is queued.
+"$etcc" "$here/mlp.etg" --devices=2 --variants=1 --schedule=dynamic --to scheduled -o "$out/queued.eti"
+grep -q '^schedule hybrid' "$out/queued.eti"
+says 'sums are exchanged inside of one kernel' "$etcc" "$here/mlp.etg" --devices=2 --schedule=kernels -d unfence
 says 'not supported yet' "$etcc" "$here/mlp.etg" --devices=2 --slices=2 -d unfence
 says 'several models' "$etcc" "$here/mlp.etg" "$here/mlp.etg" --devices=2 -d graph
 "$etcc" "$here/mlp.etg" --devices=2 --variants=1 --to scheduled -o "$out/good.eti"

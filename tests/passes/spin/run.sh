@@ -30,6 +30,11 @@ wrong flags -DMUTANT_STORED_AS_IT_COMES
 wrong flags -DMUTANT_READERS_OVERTAKEN
 wrong flags -DMUTANT_TAG_OF_ANY_LAUNCH
 wrong flags -DMUTANT_TAG_OF_ANY_ITERATION
+right devices
+wrong devices -DMUTANT_ONE_PLACE
+wrong devices -DMUTANT_TAKEN_AS_IT_IS
+wrong devices -DMUTANT_TAG_OF_ANY_LAUNCH
+wrong devices -DMUTANT_BEGINS_ALONE
 ends hybrid -DPOLLING
 wrong hybrid -DPOLLING -DMUTANT_BLIND_TO_THE_DEVICE
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
@@ -60,6 +65,7 @@ wrong hybrid -DABORTS -DMUTANT_REGION_DEAF
 few='
 right side
 right flags
+right devices
 wrong flags -DMUTANT_STORED_AS_IT_COMES
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
 wrong fan -DMUTANT_NOT_CLAIMED
@@ -126,7 +132,7 @@ mkdir -p "$build"
 build=$(cd "$build" && pwd)
 
 # The steps that the model names are functions of codegen.
-for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" | grep -v '^arrives$'); do
+for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" "$here/devices.pml" | grep -v '^arrives$'); do
     grep -rq "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here/../../../codegen" && continue
     echo "spin: the model's step $step is no function of codegen"
     exit 1
