@@ -18,6 +18,14 @@ static const struct wrong {
     {"split.eti", "", "", 1, NULL, NULL},
     {"chain.eti", "", "", 100, NULL, NULL},
     {"chain.eti", "", "", 3, NULL, NULL},
+    /* states that tiles, or work-items, share, and that leave their tensor */
+    {"scan.eti", "", "", 16, NULL, NULL},
+    {"scan.eti", "h0 * 16 + h, j]", "h, j]", 5,
+     "task carry[h0=1] writes %s, which task carry[h0=0]", "race"},
+    {"scan.eti", "h0 * 16 + h, j]", "h0 * 16 + h / 2, j]", 5,
+     "step 1 (scan) stores two elements to one place", "race"},
+    {"scan.eti", "min(7, max(0, %slots[i]))", "%slots[i]", 16, "stores %s[%slots[i]", "outside"},
+    {"scan.eti", "h0 * 16 + h < 40", "h0 * 16 + h < 41", 5, "outside", "outside"},
     /* unordered accesses */
     {"split.eti", "    wait %rows[j0 / 2]\n", "", 33,
      "reads %part, which task left[i0=0, c=0] writes before it, and no event orders the two: an "
