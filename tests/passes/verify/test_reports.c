@@ -24,7 +24,7 @@ static const struct wrong {
      "task carry[h0=1] writes %s, which task carry[h0=0]", "race"},
     {"scan.eti", "h0 * 16 + h, j]", "h0 * 16 + h / 2, j]", 5,
      "step 1 (scan) stores two elements to one place", "race"},
-    {"scan.eti", "min(7, max(0, %slots[i]))", "%slots[i]", 16, "stores %s[%slots[i]", "outside"},
+    {"scan.eti", "min(7, max(0, %slots[i]))", "%slots[i]", 16, "stores %s[%slots[i]", NULL},
     {"scan.eti", "h0 * 16 + h < 40", "h0 * 16 + h < 41", 5, "outside", "outside"},
     /* unordered accesses */
     {"split.eti", "    wait %rows[j0 / 2]\n", "", 33,
