@@ -206,6 +206,27 @@ START_TEST(test_formats) {
 }
 END_TEST
 
+/* What a grammar holds to its form is told as it comes, of every format that has one. */
+START_TEST(test_forced) {
+    static const char *const cases[][2] = {
+        {"hermes",
+         "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"</tool_call>\"}}\n</tool_call>"},
+        {"llama", "{\"name\": \"f\", \"parameters\": {\"a\": \"</tool_call>\"}}"},
+        {"kimi", " {\"name\": \"f\", \"arguments\": {\"a\": \"</tool_call>\"}}"},
+    };
+    json_t *tools = json_array();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct api_model m = {.tokenizer = tokenizer, .tools = format_of(cases[i][0])};
+        struct request r = {.tools = tools, .forced = "f", .parallel = true};
+        for (size_t cut = 0; cut < 8; cut++)
+            expect_cut(&m, &r, cases[i][1], cut, "c:f|a:{\"a\": \"</tool_call>\"}");
+        /* Also where it is cut off. */
+        expect_cut(&m, &r, "{\"name\": \"f\", \"arguments\": {\"a\"", 1, "c:f|a:{\"a\"");
+    }
+    json_decref(tools);
+}
+END_TEST
+
 /* A chat template tells which format it is. */
 START_TEST(test_format_of_template) {
     static const char *const cases[][2] = {
@@ -271,6 +292,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, test_hermes);
     tcase_add_test(c, test_llama);
     tcase_add_test(c, test_formats);
+    tcase_add_test(c, test_forced);
     tcase_add_test(c, test_format_of_template);
     tcase_add_test(c, test_thoughts);
     suite_add_tcase(s, c);
