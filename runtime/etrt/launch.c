@@ -184,7 +184,7 @@ static etrt_status explain_lost(etrt_session *s) {
     memcpy(&report, s->report, sizeof report);
     etrt_device *dev = s->model->device;
     if (report.status < ETRT_REPORT_WAIT || report.status > ETRT_REPORT_WORD) return ETRT_FAULT;
-    explain_wait(s, &report);
+    etrt_explain(s, 0);
     etrt_fail_in(ETRT_FAULT, "device %d of %d does not answer any more", etrt_member_lost(dev),
                  etrt_members(dev));
     return ETRT_FAULT;
