@@ -177,8 +177,8 @@ static val seen(cg *g, val word) {
 }
 
 /* Chunks that are issued, or go to the first stages at once, need no prefetch; chunks more than
- * AHEAD beyond those that are issued wait. */
-void cg_ring_prefetch(cg *g, const cg_producer *by, int ahead, block asked) {
+ * MOST beyond those that are issued wait. */
+void cg_ring_prefetch(cg *g, const cg_producer *by, int most, block asked) {
     enum { NAP = 256 };
     block look = cg_block(g, "look"), near = cg_block(g, "near"), far = cg_block(g, "far");
     block nap = cg_block(g, "nap"), ask = cg_block(g, "ask");
@@ -189,7 +189,7 @@ void cg_ring_prefetch(cg *g, const cg_producer *by, int ahead, block asked) {
     val from = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){b, cg_i32(g, g->stages_here)});
     cg_cond(g, cg_icmp(g, LLVMIntSLT, n, from), asked, near);
     cg_at(g, near);
-    cg_cond(g, cg_icmp(g, LLVMIntSLT, n, cg_addi(g, b, ahead)), ask, far);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, n, cg_addi(g, b, most)), ask, far);
     cg_at(g, far);
     val flag = seen(g, cg_gepi(g, g->lds, g->flag_at));
     cg_cond(g, cg_icmp(g, LLVMIntNE, flag, cg_i32(g, 0)), by->quit, nap);

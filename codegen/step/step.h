@@ -51,9 +51,9 @@ int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there;
 int cg_ring_words(const cg *, int stages); /* bytes of its barriers, and what belongs to them */
 bool cg_ring_prefetches(const cg *);       /* is there a wave that prefetches? */
 val cg_ring_scrap(cg *); /* 16 bytes of the lane, never read, where its prefetches go */
-/* Continues where the next chunk is to be prefetched, at most AHEAD chunks after those that are
+/* Continues where the next chunk is to be prefetched, at most MOST chunks after those that are
  * copied; at ASKED where it need not be. */
-void cg_ring_prefetch(cg *, const cg_producer *, int ahead, block asked);
+void cg_ring_prefetch(cg *, const cg_producer *, int most, block asked);
 void cg_ring_init(cg *); /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */

@@ -43,7 +43,7 @@ rm bundle/lib/libLLVM*
 run 0 '1 of 1 columns measured' $on "$emulator"
 grep -q '^| nothing | [0-9]* |$' results/table.md || fail 'all features'
 grep -q '^| `order`: .* | [0-9]*, \*\*[0-9.]*\*\* |$' results/table.md || fail 'a feature'
-grep -q '^| `ahead`: .* |  |$' results/table.md || fail 'a feature that these kernels have not'
+grep -q '^| `prefetch`: .* |  |$' results/table.md || fail 'a feature that these kernels have not'
 rm -r bundle
 mv rows bundle
 
