@@ -6,38 +6,16 @@
  * where every member's inbox is. It ends when it has on all; where it fails on one, the others
  * are told to give up. Sessions, models and tools know nothing of it but how parts of what is cut
  * are put together (../cut.c). */
-#include "runtime/etrt/group/group.h"
+#include "runtime/etrt/group/int.h"
 
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt_abi.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double LOST_SECONDS = 0.5;
-
-/* An allocation; blocks are in the order of their first addresses. */
-struct block {
-    char *on[ETRT_MAX_DEVICES];
-    uint64_t bytes;
-};
-
-struct group {
-    struct etrt_device base; /* first */
-    int n;
-    etrt_device *member[ETRT_MAX_DEVICES];
-    pthread_mutex_t lock; /* of blocks */
-    struct block *block;
-    size_t blocks, room;
-    int failed; /* the member that the last launch that failed did so on first */
-    int lost;   /* one that did not end when it was told to, or -1 */
-};
-
-static struct group *group_of(const etrt_device *dev) {
-    return (struct group *)dev;
-}
 
 /* A kernel of a file of code, on each member; others of the file that were found since. */
 struct loaded {
@@ -63,32 +41,6 @@ int etrt_members(const etrt_device *dev) {
 
 etrt_device *etrt_member(etrt_device *dev, int i) {
     return dev->driver == &etrt_group_driver ? group_of(dev)->member[i] : dev;
-}
-
-/* Blocks that begin at or before AT. */
-static size_t until(const struct group *g, const char *at) {
-    size_t lo = 0, hi = g->blocks;
-    while (lo < hi) {
-        size_t middle = (lo + hi) / 2;
-        if (g->block[middle].on[0] <= at)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
-}
-
-void *etrt_member_memory(const etrt_device *dev, int i, const void *memory) {
-    const char *at = memory;
-    char *there = NULL;
-    if (dev->driver != &etrt_group_driver) return (void *)memory;
-    struct group *g = group_of(dev);
-    pthread_mutex_lock(&g->lock);
-    size_t k = until(g, at);
-    if (k && (uint64_t)(at - g->block[k - 1].on[0]) <= g->block[k - 1].bytes)
-        there = g->block[k - 1].on[i] + (at - g->block[k - 1].on[0]);
-    pthread_mutex_unlock(&g->lock);
-    return there;
 }
 
 int etrt_member_failed(const etrt_device *dev) {
@@ -224,113 +176,6 @@ static etrt_status group_accept(etrt_device *dev, const char *target) {
     return st;
 }
 
-/* ---- memory ---- */
-
-static void free_on(struct group *g, const struct block *b) {
-    for (int i = 0; i < g->n; i++)
-        etrt_mem_free(g->member[i], b->on[i]);
-}
-
-static etrt_status keep(struct group *g, const struct block *b) {
-    pthread_mutex_lock(&g->lock);
-    if (g->blocks == g->room) {
-        size_t room = g->room ? 2 * g->room : 64;
-        struct block *more = realloc(g->block, room * sizeof *more);
-        if (more) g->block = more, g->room = room;
-    }
-    bool fits = g->blocks < g->room;
-    if (fits) {
-        size_t k = until(g, b->on[0]);
-        memmove(g->block + k + 1, g->block + k, (g->blocks - k) * sizeof *b);
-        g->block[k] = *b;
-        g->blocks++;
-    }
-    pthread_mutex_unlock(&g->lock);
-    return fits ? ETRT_OK : etrt_no_memory();
-}
-
-static etrt_status group_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes,
-                               void **out) {
-    struct group *g = group_of(dev);
-    struct block b = {.bytes = bytes};
-    etrt_status st = ETRT_OK;
-    for (int i = 0; st == ETRT_OK && i < g->n; i++) {
-        etrt_device *m = g->member[i];
-        void *own = NULL;
-        st = m->driver->alloc(m, place, bytes, &own);
-        b.on[i] = st == ETRT_OK ? own : NULL;
-        if (st == ETRT_OK && place == ETRT_FROM_PEERS)
-            st = m->driver->share(m, own, g->member, g->n);
-    }
-    if (st == ETRT_OK) st = keep(g, &b);
-    if (st != ETRT_OK) free_on(g, &b);
-    *out = st == ETRT_OK ? b.on[0] : NULL;
-    return st;
-}
-
-static void group_free(etrt_device *dev, void *memory) {
-    struct group *g = group_of(dev);
-    struct block b = {.on = {memory}};
-    pthread_mutex_lock(&g->lock);
-    size_t k = until(g, memory);
-    bool found = k && g->block[k - 1].on[0] == memory;
-    if (found) {
-        b = g->block[k - 1];
-        memmove(g->block + k - 1, g->block + k, (g->blocks - k) * sizeof b);
-        g->blocks--;
-    }
-    pthread_mutex_unlock(&g->lock);
-    if (found) free_on(g, &b);
-}
-
-static etrt_status strange(const void *memory) {
-    return etrt_fail(ETRT_INVALID, "%p is no memory of all devices of the group", memory);
-}
-
-typedef etrt_status (*write_fn)(etrt_device *, void *to, const void *from, uint64_t bytes);
-
-static etrt_status write_all(etrt_device *dev, write_fn fn, void *to, const void *from,
-                             uint64_t bytes) {
-    etrt_status st = ETRT_OK;
-    for (int i = 0; st == ETRT_OK && i < etrt_members(dev); i++) {
-        void *there = etrt_member_memory(dev, i, to);
-        st = there ? fn(etrt_member(dev, i), there, from, bytes) : strange(to);
-    }
-    return st;
-}
-
-static etrt_status group_copy(etrt_device *dev, void *to, const void *from, uint64_t bytes,
-                              enum etrt_direction direction) {
-    if (direction == ETRT_FROM_DEVICE) return etrt_mem_read(etrt_member(dev, 0), to, from, bytes);
-    if (direction == ETRT_TO_DEVICE) return write_all(dev, etrt_mem_write, to, from, bytes);
-    etrt_status st = ETRT_OK;
-    for (int i = 0; st == ETRT_OK && i < etrt_members(dev); i++) {
-        void *there = etrt_member_memory(dev, i, to), *here = etrt_member_memory(dev, i, from);
-        st = there && here ? etrt_mem_copy(etrt_member(dev, i), there, here, bytes) : strange(to);
-    }
-    return st;
-}
-
-static etrt_status group_send(etrt_device *dev, void *to, const void *from, uint64_t bytes) {
-    return write_all(dev, etrt_mem_send, to, from, bytes);
-}
-
-static etrt_status group_settle(etrt_device *dev) {
-    etrt_status st = ETRT_OK;
-    for (int i = 0; st == ETRT_OK && i < etrt_members(dev); i++)
-        st = etrt_mem_settle(etrt_member(dev, i));
-    return st;
-}
-
-static bool group_fill(etrt_device *dev, void *memory, uint8_t byte, uint64_t bytes) {
-    bool ok = true;
-    for (int i = 0; ok && i < etrt_members(dev); i++) {
-        void *there = etrt_member_memory(dev, i, memory);
-        ok = there && etrt_mem_fill(etrt_member(dev, i), there, byte, bytes) == ETRT_OK;
-    }
-    return ok;
-}
-
 /* ---- code ---- */
 
 static etrt_status group_load(etrt_device *dev, const void *image, size_t bytes, const char *kernel,
@@ -398,7 +243,7 @@ static etrt_status group_ticket_make(etrt_device *dev, struct etrt_ticket **out)
 
 static etrt_status put_pointer(etrt_device *dev, int i, char *at, const void *lead) {
     uint64_t address = (uintptr_t)etrt_member_memory(dev, i, lead);
-    if (!address) return strange(lead);
+    if (!address) return etrt_group_strange(lead);
     memcpy(at, &address, sizeof address);
     return ETRT_OK;
 }
@@ -434,7 +279,7 @@ static etrt_status prepare(etrt_device *dev, int i, const struct etrt_dispatch *
         *own = d[k];
         own->code = &l->on[i];
         own->kernarg = etrt_member_memory(dev, i, d[k].kernarg);
-        if (!own->kernarg) return strange(d[k].kernarg);
+        if (!own->kernarg) return etrt_group_strange(d[k].kernarg);
         /* The first one's are where they are read for the others, so it comes last. */
         st = write_arguments(dev, i, &d[k], own->kernarg);
     }
@@ -606,12 +451,12 @@ const struct etrt_driver etrt_group_driver = {
     .open = group_open,
     .close = group_close,
     .accept = group_accept,
-    .alloc = group_alloc,
-    .free = group_free,
-    .copy = group_copy,
-    .send = group_send,
-    .settle = group_settle,
-    .fill = group_fill,
+    .alloc = etrt_group_alloc,
+    .free = etrt_group_free,
+    .copy = etrt_group_copy,
+    .send = etrt_group_send,
+    .settle = etrt_group_settle,
+    .fill = etrt_group_fill,
     .load = group_load,
     .unload = group_unload,
     .find = group_find,
