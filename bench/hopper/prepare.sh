@@ -40,7 +40,7 @@ strip lib/*
 cp "$here/run.sh" "$here/../bundle.sh" "$here/torch_rows.py" .
 
 # ---- models: NAME.MOST[.long|.prompt][.only] is NAME for launches of at most MOST tokens, or of so many only, of 640 positions, of
-# 4224, or of a prompt whose last token alone has logits; experts[.MOST] is a layer of them.
+# 4224, or of a prompt whose last token alone has logits; experts[.MOST][.only] is a layer of them.
 field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
 
 model_of() { echo "${1%.only}" | sed 's/\.[0-9]*\(\.long\|\.prompt\)\{0,1\}$//'; }
@@ -48,8 +48,12 @@ model_of() { echo "${1%.only}" | sed 's/\.[0-9]*\(\.long\|\.prompt\)\{0,1\}$//';
 source_of() ( # KERNEL
     case $1 in
     experts*)
-        most=${1#experts}
-        sed "s/^\(dim N in 1\).*/\1..${most#.}/; s/\.\.\$/..4096/" "$src/bench/models/qwen3-30b-a3b/layer.etg" > "$work/$1.etg"
+        most=${1%.only} least=1
+        most=${most#experts} && most=${most#.}
+        : "${most:=4096}"
+        case $1 in *.only) least=$most ;; esac
+        cp "$src/bench/models/qwen3-30b-a3b/config.json" models/experts.json
+        sed "s/^\(dim N in\) .*/\1 $least..$most/" "$src/bench/models/qwen3-30b-a3b/layer.etg" > "$work/$1.etg"
         exit
         ;;
     esac
@@ -103,15 +107,16 @@ unchosen() { # CONFIG N
     experts=$(field "$1" num_experts) width=$(field "$1" moe_intermediate_size) bits=16
     : "${experts:=$(field "$1" num_local_experts)}" "${width:=$(field "$1" intermediate_size)}"
     ! grep -q '"mxfp4"' "$1" || bits=4.25
+    ! grep -q '"quant_method": "fp8"' "$1" || bits=8
     awk -v e="${experts:-0}" -v k="$(field "$1" num_experts_per_tok)" -v n="$2" -v f="$width" -v h="$(field "$1" hidden_size)" \
         -v l="$(field "$1" num_hidden_layers)" -v bits=$bits 'BEGIN { printf "%.0f", e ? l * e * (1 - k / e) ^ n * 3 * f * h * bits / 8 : 0 }'
 }
 
 # How many units of 64 KiB a step has to read: weights but those of experts that are not chosen and of rows of an embedding
-# that is no head besides, and what is kept of the positions before.
+# that is no head besides, and what is kept of the positions before. Of a layer of experts, those that N tokens choose.
 units() { # KERNEL N CONTEXT
     if [ "${1%%.*}" = experts ]; then
-        echo $((8 * 3 * 768 * 2048 * 2 / 65536))
+        awk -v n="$2" 'BEGIN { printf "%.0f", 128 * (1 - (1 - 8 / 128) ^ n) * 3 * 768 * 2048 * 2 / 65536 }'
         return
     fi
     config=models/$(model_of "$1").json

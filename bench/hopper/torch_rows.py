@@ -1,7 +1,7 @@
 """What PyTorch takes for the rows of run.sh: torch_rows.py MODELS ASKED SECONDS
 
 ASKED has a line for each row: MODEL N CONTEXT. With a context it is one token for each of N sequences, the last of so many
-positions; with 0 a prompt of N tokens, of which the last has logits. MODELS/MODEL.json is the model's configuration. Weights are
+positions; with 0 a prompt of N tokens, of which the last has logits; of the MODEL `experts` one layer of N tokens. MODELS/MODEL.json is the model's configuration. Weights are
 random, made on the GPU. For each row a line MODEL N CONTEXT GRAPH, and again with COMPILED behind when that is known: ms of a CUDA
 graph as it is, and of one whose layers torch.compile made; medians of 30 replays by events of the device.
 """
@@ -95,6 +95,39 @@ def step(model, layer, logits, tokens, positions, kept, prompt):
     return logits(x, more)
 
 
+class Experts:
+    """A layer of experts alone, whose router's scores are given."""
+
+    def __init__(self, config):
+        self.width, self.chosen = config["hidden_size"], config["num_experts_per_tok"]
+        count, hidden = config["num_experts"], config["moe_intermediate_size"]
+        made = lambda *shape: torch.empty(*shape, device=GPU, dtype=BF16).normal_(0, shape[-1] ** -0.5)
+        # The grouped product takes [group, k, n] of which k lies together.
+        self.gate_up = made(count, 2 * hidden, self.width).transpose(1, 2)
+        self.down = made(count, self.width, hidden).transpose(1, 2)
+        self.groups = torch.arange(count, device=GPU)
+
+    def layer(self, x, scores):
+        w, expert = torch.topk(torch.softmax(scores, -1), self.chosen)
+        w = w / w.sum(-1, keepdim=True)
+        sorted_experts, order = expert.flatten().sort(stable=True)
+        ends = torch.searchsorted(sorted_experts, self.groups, right=True).to(torch.int32)
+        g, u = torch._grouped_mm(x[order // self.chosen], self.gate_up, offs=ends).chunk(2, -1)
+        y = torch._grouped_mm(F.silu(g) * u, self.down, offs=ends)
+        y = torch.empty_like(y).index_copy_(0, order, y)
+        return (y.view(-1, self.chosen, self.width) * w[:, :, None]).sum(1).to(BF16)
+
+
+def experts_row(model, n, compiled):
+    x = torch.randn(n, model.width, device=GPU, dtype=BF16)
+    scores = torch.randn(n, len(model.groups), device=GPU)
+    layer = model.layer
+    if compiled:
+        torch.compiler.reset()
+        layer = torch.compile(layer, dynamic=False)
+    return graph_ms(lambda: layer(x, scores))
+
+
 def graph_ms(run):
     beside = torch.cuda.Stream()
     beside.wait_stream(torch.cuda.current_stream())
@@ -118,6 +151,8 @@ def graph_ms(run):
 
 
 def row(model, n, context, compiled):
+    if isinstance(model, Experts):
+        return experts_row(model, n, compiled)
     prompt = context == 0
     tokens = torch.randint(0, model.embed.shape[0], (n,), device=GPU)
     positions = torch.arange(n, device=GPU) if prompt else torch.full((n,), context - 1, device=GPU)
@@ -157,7 +192,8 @@ def main():
     for name in dict.fromkeys(name for name, _, _ in rows):
         mine = sorted(r for r in rows if r[0] == name)
         try:
-            all_of(Model(json.load(open(f"{models}/{name}.json"))), mine, until)
+            kind = Experts if name == "experts" else Model
+            all_of(kind(json.load(open(f"{models}/{name}.json"))), mine, until)
         except Exception as error:
             print(name, repr(error)[:500], file=sys.stderr)
         torch.cuda.empty_cache()

@@ -204,8 +204,9 @@ bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
 
 /* ---- f16, by one row ----
  *
- * f16 has not the range of a's row: its elements are multiplied by a power of two that brings the
- * largest of them to where f16 ends. For several rows this takes longer than is gained. */
+ * f16 has not the range of a row of bf16: its elements are multiplied by a power of two that brings
+ * the largest of them to where f16 ends. For several rows this takes longer than is gained. A row
+ * that the product has as f16 is multiplied as it is, by values of eight bits. */
 
 enum { SETS = 2 /* of sums, which do not wait for each other */, HIGH_APART = 4 };
 
@@ -245,15 +246,18 @@ bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     int room = c->room, kept_at = (et_local_bytes(a) - et_decode_kept(g)) / 16 * 16;
     while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
         room--;
+    bool scales = c->s->operand == ET_BF16;
     if (et_is_without(g->without, ET_FEATURE_F16) || !c->computed || !c->late ||
-        c->s->operand != ET_BF16 || c->zeros || c->rows_ahead || !f16 || !f16->few ||
+        (!scales && c->s->operand != ET_F16) || c->zeros || c->rows_ahead || !f16 || !f16->few ||
         !fits_f16(f16->few->layout) || et_most_rows(g, c->s) != 1 || c->msub > 1 || waves(g) % 4 ||
         c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
         rows_of(room) * c->pitch_a * c->size > kept_at)
         return false;
     for (int i = 0; i < c->s->nacc; i++)
-        if (!suits_f16(g, c, i)) return false;
+        if (!suits_f16(g, c, i) || (!scales && et_dtype_bits(et_decode_type(g, c, i)) != 8))
+            return false;
     c->unscaled = c->f16 = true;
+    c->row_scaled = scales;
     c->pair_gap = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
     c->room = room;
     c->times = 1;

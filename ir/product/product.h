@@ -99,6 +99,7 @@ typedef struct et_mainloop {
     int bits;                    /* of an element of b where it comes from */
     bool unscaled;               /* quantised values are multiplied without their scale, */
     bool f16;                    /* and so is the row, as f16 */
+    bool row_scaled;             /* which is scaled by a power of two to fit f16 */
     int pair_gap;         /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;           /* consecutive k in one fragment of a lane */
     int piece;            /* of which one load brings so many */

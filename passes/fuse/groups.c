@@ -238,7 +238,7 @@ static void add_product(et_lowering *lo, et_group *gr, et_value v) {
     et_expr k = inside(lo, et_var(x, p->k), sum);
     int at = operand_batch(lo, a, p, index);
     index[at] = m, index[at + 1] = k;
-    p->a = et_arg_at(&lo->lower, n, 0, index);
+    p->a = et_left_at(lo, n, index);
     if (!et_expr_eq(et_most(lo, sum), sum))
         p->a = et_select(x, et_op2(x, ET_X_LT, et_var(x, p->k), sum), p->a, et_float(x, 0));
     bool trans = et_attr_int(n, "trans_b", 0);

@@ -9,6 +9,9 @@
 
 typedef struct et_prices et_prices;
 
+/* A row this long is still cheap to reduce again in every tile that reads it. */
+enum { ET_RECOMPUTE_ROW = 16384 };
+
 /* What a value's expression has, with all that is inlined in it. */
 struct et_inline_facts {
     bool contract;  /* a CONTRACT leaf */
@@ -126,6 +129,8 @@ et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
  * share. With more rows it is a product, in the order of sums that all launches of more rows have.
  */
 bool et_is_row_of_sums(et_lowering *, const et_node *n);
+/* The left operand of product N at INDEX (norm.c). */
+et_expr et_left_at(et_lowering *, const et_node *n, const et_expr *index);
 /* Its element at INDEX, of two dimensions, as such a sum. */
 et_expr et_row_of_sums(et_lowering *, const et_node *n, const et_expr *index);
 

@@ -7,8 +7,6 @@
  * is cheaper than a device-wide event. */
 #include "passes/fuse/lowering.h"
 
-/* A row this long is still cheap to reduce again in every tile that reads it. */
-enum { RECOMPUTE_ROW = 16384 };
 /* Most levels of values folded one into the next, as walks of them recurse; and most elements that
  * one element of a value reads, which gathers of gathers double. */
 enum { MAX_LEVELS = 150, MAX_ASKS = 100 };
@@ -204,7 +202,7 @@ static bool worth_keeping(et_lowering *lo, const et_node *n) {
     if (f.contract && i->taken > 1) return true;
     if (f.costly) return true;
     return f.reduction && !(i->only_contracts && n->op->class == ET_CLASS_REDUCE &&
-                            extent_at_most(lo, reduced_extent(lo, n), RECOMPUTE_ROW));
+                            extent_at_most(lo, reduced_extent(lo, n), ET_RECOMPUTE_ROW));
 }
 
 /* Every tile that reads the sum over devices of N takes the parts of all it reads of it: of one

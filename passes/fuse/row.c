@@ -19,6 +19,6 @@ et_expr et_row_of_sums(et_lowering *lo, const et_node *n, const et_expr *index) 
     bool trans = et_attr_int(n, "trans_b", 0);
     et_expr a[] = {index[0], et_var(x, k)}, b[] = {et_var(x, k), index[1]};
     if (trans) b[0] = index[1], b[1] = et_var(x, k);
-    et_expr term = et_mul(x, et_arg_at(&lo->lower, n, 0, a), et_arg_at(&lo->lower, n, 1, b));
+    et_expr term = et_mul(x, et_left_at(lo, n, a), et_arg_at(&lo->lower, n, 1, b));
     return et_reduce_x(x, ET_RED_SUM, k, extent, term);
 }

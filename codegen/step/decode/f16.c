@@ -1,9 +1,9 @@
 /* Unscaled quantised values (unscaled.c) as f16, which represents all of them exactly, by one row:
  * one instruction converts two.
  *
- * f16 has less range than a's row. Its elements are multiplied by a power of two that makes the
- * largest the largest exponent of f16: all bits of a bf16 stay, except of elements below 2^-31 of
- * the largest, which become multiples of 2^-38 of it. Where all of the row is staged at once,
+ * f16 has less range than a row of bf16. Its elements are multiplied by a power of two that makes
+ * the largest the largest exponent of f16: all bits of a bf16 stay, except of elements below 2^-31
+ * of the largest, which become multiples of 2^-38 of it. Where all of the row is staged at once,
  * elements stay in registers until the largest is known; else they are staged as bf16 and converted
  * in place. Sums are divided by that power. For several rows the search for the largest takes
  * longer than is gained.

@@ -265,10 +265,10 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
 static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                               const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++) {
-        bool one = is_one(g, c, i), straight = one && !c->p.f16, last = ends(g, c, i, u),
+        bool one = is_one(g, c, i), straight = one && !c->p.row_scaled, last = ends(g, c, i, u),
              corrected = corrects(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
-        val m = last && c->p.f16 ? cg_contract_of_row(g, c) : NULL;
+        val m = last && c->p.row_scaled ? cg_contract_of_row(g, c) : NULL;
         if (last && !c->now.by) of_run(g, c, chunk, raw, i, u, n, more);
         if (corrected) row = row_sum(g, c, i, u, a, in_a, part + et_mainloop_sums(&c->p));
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->p.rows_n) {

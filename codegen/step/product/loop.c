@@ -118,7 +118,7 @@ static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
     bool again = cg_rows_still_there(g, c);
     if (again) cg_if_begin(g, &fresh, LLVMBuildNot(g->b, g->again, ""));
-    if (c->p.f16 && cg_contract_stage_row(g, c))
+    if (c->p.row_scaled && cg_contract_stage_row(g, c))
         cg_barrier(g);
     else
         stage_piece(g, c, cg_i32(g, 0), NULL);

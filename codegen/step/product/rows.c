@@ -165,9 +165,9 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     while (c->p.kc % s.n)
         s.n /= 2;
     s.align = st->pitch % s.n ? c->p.size : s.n * c->p.size;
-    if (c->p.f16) s.most = cg_f32(g, 0);
+    if (c->p.row_scaled) s.most = cg_f32(g, 0);
     each_item(&s, load_item, store_item);
-    if (!c->p.f16) return;
+    if (!c->p.row_scaled) return;
     s.by = cg_contract_row_factor(g, c, s.most);
     s.most = NULL;
     each_item(&s, load_staged, store_halves);
