@@ -99,7 +99,7 @@ static int leading(what is) {
 
 static bool of_first(const struct pads *s, kind *out) {
     *out = (kind){FIRST, (int)(s->n[0] - s->g[0]->nodes)};
-    return arg(s, 0).is == SAME && same_attrs(s, "pad", "");
+    return arg(s, 0).is == SAME && arg(s, 1).is == SAME && same_attrs(s, "pad", "");
 }
 
 static bool of_place(const struct pads *s, kind *out) {

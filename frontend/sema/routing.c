@@ -193,7 +193,8 @@ static bool group_nodes(et_sema *s, const et_call *c, int64_t pad, et_expr block
                         struct grouping *g) {
     et_attr by = et_attr_of_int("block", block);
     et_attr padded = et_attr_of_int("pad", pad), many = et_attr_of_exprs("blocks", 1, &blocks);
-    return add(s, c, &et_op_group_first, 1, &g->count, 1, &padded, NULL, &g->first) &&
+    return add(s, c, &et_op_group_first, 2, (et_value[]){g->count, g->index}, 1, &padded, NULL,
+               &g->first) &&
            add(s, c, &et_op_group_place, 3, (et_value[]){g->index, g->count, g->first}, 1, &by,
                NULL, &g->place) &&
            add(s, c, &et_op_group_owner, 1, &g->first, 2, (et_attr[]){padded, many}, NULL,

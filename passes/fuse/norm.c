@@ -21,12 +21,25 @@ static bool has_others(const et_lowering *lo, et_value v) {
     return false;
 }
 
+/* Is S one row, for which a task less is worth most, or so many that experts gain more by narrow
+ * rows than the router loses? Between, the rows' sums take longer in each of its few tiles. */
+static bool suits_rows(const et_lowering *lo, const et_shape *s) {
+    enum { MANY = 64 };
+    int64_t least, most, from = 1, to = 1;
+    for (int d = 0; d < s->rank - 1; d++) {
+        if (!et_bounds(lo->g->exprs, s->dim[d], &least, &most)) return false;
+        from *= least, to *= most;
+        if (to > INT32_MAX) to = INT32_MAX;
+    }
+    return to == 1 || from > MANY;
+}
+
 static bool computes_norm(const et_lowering *lo, const et_node *n) {
     const et_node *norm = et_node_of(lo->g, n->args[0]);
     int64_t least, most;
     if (!norm || (norm->op != &et_op_rmsnorm && norm->op != &et_op_layernorm)) return false;
     const et_shape *s = &et_val_of(lo->g, n->args[0])->shape;
-    return is_wide_product(lo, n) && !lo->forced[n->args[0].id] &&
+    return is_wide_product(lo, n) && suits_rows(lo, s) && !lo->forced[n->args[0].id] &&
            et_bounds(lo->g->exprs, s->dim[s->rank - 1], &least, &most) &&
            most <= ET_RECOMPUTE_ROW && has_others(lo, n->args[0]);
 }

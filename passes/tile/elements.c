@@ -77,7 +77,8 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
             return power_above(share, MANY_ELEMENTS);
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
-    if (l->each) { /* and each a long sum */
+    if (l->each) { /* and each a long sum, which takes longer than others on the same CUs */
+        cus = t->opt->machine->cus;
         int64_t share = (total + cus - 1) / (cus > 0 ? cus : 1);
         return share < FEW_SUMS ? FEW_SUMS : power_above(share, ROW_ELEMENTS);
     }

@@ -264,7 +264,9 @@ static et_value add_group(fixture *f, et_value x) {
     et_value count = node(f, twice ? "group_tally" : "group_count", ARGS(index),
                           ATTRS(attr_int("groups", groups), attr_int("block", block)));
     if (twice) count = node(f, "prefix", ARGS(count), ATTRS(attr_int("axis", 0)));
-    et_value first = node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", pad)));
+    et_value first = pad == 1
+                         ? node(f, "group_first", ARGS(count, index), ATTRS(attr_int("pad", 1)))
+                         : node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", pad)));
     et_value place =
         node(f, "group_place", ARGS(index, count, first), ATTRS(attr_int("block", block)));
     et_value at = node(

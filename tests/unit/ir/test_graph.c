@@ -154,6 +154,8 @@ START_TEST(routing_shapes) {
     ck_assert_str_eq(shape_text(f, first), "i32[4]");
     node(f, "group_first", ARGS(key), ATTRS(attr_int("pad", 2)));
     expect_error(f, "the counts of groups must be [blocks, groups], found [N]");
+    node(f, "group_first", ARGS(count, i), ATTRS(attr_int("pad", 2)));
+    expect_error(f, "the groups of rows must be [rows], found [N, 2]");
     node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", 0)));
     expect_error(f, "groups padded to 0 rows: from 1 to 4096");
     et_value place = node(f, "group_place", ARGS(key, count, first), ATTRS(attr_int("block", 4)));
