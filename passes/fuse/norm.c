@@ -24,7 +24,7 @@ static bool has_others(const et_lowering *lo, et_value v) {
 /* Is S one row, for which a task less is worth most, or so many that experts gain more by narrow
  * rows than the router loses? Between, the rows' sums take longer in each of its few tiles. */
 static bool suits_rows(const et_lowering *lo, const et_shape *s) {
-    enum { MANY = 64 };
+    enum { MANY = 256 };
     int64_t least, most, from = 1, to = 1;
     for (int d = 0; d < s->rank - 1; d++) {
         if (!et_bounds(lo->g->exprs, s->dim[d], &least, &most)) return false;
@@ -40,12 +40,36 @@ static bool computes_norm(const et_lowering *lo, const et_node *n) {
     if (!norm || (norm->op != &et_op_rmsnorm && norm->op != &et_op_layernorm)) return false;
     const et_shape *s = &et_val_of(lo->g, n->args[0])->shape;
     return is_wide_product(lo, n) && suits_rows(lo, s) && !lo->forced[n->args[0].id] &&
+           lo->info[n->args[0].id].loop == lo->info[n->result.id].loop &&
            et_bounds(lo->g->exprs, s->dim[s->rank - 1], &least, &most) &&
            most <= ET_RECOMPUTE_ROW && has_others(lo, n->args[0]);
 }
 
+struct reads {
+    const et_lowering *lo;
+    bool lasting;
+};
+
+static void note_load(void *ctx, et_expr e) {
+    struct reads *r = ctx;
+    const et_node_x *n = et_x(r->lo->g->exprs, e);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    const et_tensor *t = &r->lo->p->tensors[n->i];
+    r->lasting &= t->kind == ET_TENSOR_WEIGHT || t->kind == ET_TENSOR_CONST ||
+                  t->kind == ET_TENSOR_INPUT || (t->kind == ET_TENSOR_TEMP && !t->carried);
+}
+
+/* Has all that E reads the same value wherever it is read in an iteration? States and carried
+ * values may be overwritten between the norm and the router. */
+static bool lasts(const et_lowering *lo, et_expr e) {
+    struct reads r = {lo, true};
+    et_walk(lo->g->exprs, e, note_load, &r);
+    return r.lasting;
+}
+
 et_expr et_left_at(et_lowering *lo, const et_node *n, const et_expr *index) {
     const et_node *norm = et_node_of(lo->g, n->args[0]);
-    return computes_norm(lo, n) ? norm->op->at(&lo->lower, norm, index)
-                                : et_arg_at(&lo->lower, n, 0, index);
+    if (!computes_norm(lo, n)) return et_arg_at(&lo->lower, n, 0, index);
+    et_expr own = norm->op->at(&lo->lower, norm, index);
+    return lasts(lo, own) ? own : et_arg_at(&lo->lower, n, 0, index);
 }

@@ -6,7 +6,7 @@ etcc=$1 model=$2 work=$3
 fail() { echo "norm.sh: $*, $tokens tokens" >&2; exit 1; }
 task() { sed -n "/^ *task @$1 = /,/^ *notify/p" "$work/text"; }
 mkdir -p "$work"
-for tokens in 1 8 128; do
+for tokens in 1 8 512; do
     sed "s/^dim N in [0-9]*\.\.[0-9]*/dim N in $tokens..$tokens/" "$model" > "$work/model.etg"
     "$etcc" "$work/model.etg" --variants=1 --to scheduled -o "$work/text"
     task mlp.gate | grep -q task || fail 'no router'
