@@ -152,7 +152,7 @@ static int32_t new_state(struct grammar *g, const struct set *set, bool ends, ui
 static int32_t state_of(struct grammar *g, struct set *set, bool ends) {
     uint32_t hash = ends;
     if (!set->n && !ends) return GRAMMAR_DEAD;
-    qsort(set->v, (size_t)set->n, sizeof *set->v, compare);
+    if (set->n) qsort(set->v, (size_t)set->n, sizeof *set->v, compare);
     for (int32_t i = 0; i < set->n; i++)
         hash = mix((uint64_t)hash << 32 | (uint32_t)set->v[i]);
     for (int32_t i = g->buckets[hash % BUCKETS]; i >= 0; i = g->states[i].chain) {

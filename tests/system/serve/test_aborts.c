@@ -53,7 +53,7 @@ static void write_text(struct engine *e, struct text *t, int64_t most, long pati
     t->n = 0;
     job.run_on = true;
     job.sampling = sampling_greedy();
-    job.sink = (struct engine_sink){t, take_token, take_end, NULL, NULL};
+    job.sink = (struct engine_sink){.user = t, .token = take_token, .end = take_end};
     if (engine_submit(e, &job, 1, &id, err) != ENGINE_TAKEN) die("not taken:", err);
     if (patience >= 0) {
         usleep((useconds_t)patience);
