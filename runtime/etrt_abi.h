@@ -195,11 +195,12 @@ struct etrt_part {
 /* A kernel that stays.
  *
  * It does nothing until it is given a step: one model's work at some values of its symbols, on some
- * of the workgroups. The host writes a step to that model's entry of a mailbox in host memory. The
- * workgroup that has the model's first rank, of `parts`, reads it there and writes it to the same
- * entry of the board in device memory, where all workgroups look; those whose ranks are in the step
- * run it. The last of them writes the `done` word in the report. The host gives a model no step
- * before its last one is done, nor one whose ranks are those of a step that is not.
+ * of the workgroups, which are all where there is one model. The host writes a step to that model's
+ * entry of a mailbox in host memory. The workgroup that has the model's first rank, of `parts`,
+ * reads it there and writes it to the same entry of the board in device memory, where all
+ * workgroups look; those whose ranks are in the step run it. The last of them writes the `done`
+ * word in the report. The host gives a model no step before its last one is done, nor one whose
+ * ranks are those of a step that is not.
  *
  * The kernel ends when the board's gate is closed: by the host's QUIT, or by itself when it has had
  * no step for IDLE_TICKS. A step that finds the gate closed is not taken, and is still in the

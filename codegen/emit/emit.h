@@ -92,6 +92,7 @@ struct cg {
     bool in_step;     /* that is in force: what is being emitted runs in a step */
     block step_begin; /* where consumers begin one */
     val step_model;   /* its model */
+    val *step_words;  /* what is known of it, where that stays in registers; else NULL */
     val home;         /* the model whose mailbox the workgroup reads, or -1 */
     block exit, failed;
 

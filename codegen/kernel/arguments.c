@@ -84,9 +84,9 @@ void cg_load_arguments(cg *g) {
     g->events = g->in_step ? cg_step_events(g, false)
                            : cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
     g->wait_ticks = cg_argument(g, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
-    g->nwg = g->in_step ? cg_step_word(g, CG_STEP_COUNT)
-             : g->part  ? cg_part_workgroups(g)
-                        : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    g->nwg = g->in_step && g->part ? cg_step_word(g, CG_STEP_COUNT)
+             : g->part             ? cg_part_workgroups(g)
+                       : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
     val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
     val inbox = g->whole->g->devices ? load_devices(g) : NULL;
     for (int i = 0; i < et_sym_count(g->x); i++)

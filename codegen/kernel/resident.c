@@ -40,8 +40,10 @@ static val place(cg *g, int word) {
     return cg_gepi(g, g->lds, g->step_at + 4 * (int64_t)word);
 }
 
-/* An assembler that finds for itself what is uniform is not told. */
+/* An assembler that finds for itself what is uniform is not told; where it is so scalars cost the
+ * same registers as all else, and these few are kept. */
 val cg_step_word(cg *g, int word) {
+    if (g->step_words && !g->in_body) return g->step_words[word];
     val v = LLVMBuildLoad2(g->b, g->i32, place(g, word), "");
     return g->family->same ? v : cg_uniform(g, v);
 }
@@ -367,9 +369,15 @@ static void enter_step(cg *g, block over) {
     cg_isolate(g);
     g->in_step = true;
     g->step_model = model;
+    int n = CG_STEP_SYMBOLS + et_sym_count(g->x);
+    val *words = et_alloc(g->arena, (size_t)n * sizeof *words);
+    for (int i = 0; g->family->same && i < n; i++)
+        words[i] = cg_step_word(g, i);
+    g->step_words = g->family->same ? words : NULL;
     g->args = LLVMGetParam(g->fn, 0);
     cg_load_arguments(g);
-    g->wg = LLVMBuildSub(g->b, g->rank, cg_step_word(g, CG_STEP_FIRST), "");
+    if (g->whole->g->nmodels)
+        g->wg = LLVMBuildSub(g->b, g->rank, cg_step_word(g, CG_STEP_FIRST), "");
 }
 
 /* Waves of the ring that are still about the last step have read its symbols before others come. */
