@@ -66,7 +66,9 @@
  *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
  *   "tags": { "offset": 8192, "bytes": 4096, "launches": 1024 }, // only with ABI ETRT_ABI_TAGS
  *   "devices": { "count": 2, "inbox_bytes": 8192, "launches": 1024 }, // only with ABI
- *                                          // ETRT_ABI_DEVICES; tensors may have "cut": 1 then
+ *                                          // ETRT_ABI_DEVICES; tensors may have "cut": 1 then,
+ *                                          // "repeat": 2 where so many share a part, weights
+ *                                          // "from": 96, "of": 160 where a piece is cut
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
  *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this

@@ -223,6 +223,47 @@ START_TEST(lie) {
 }
 END_TEST
 
+/* Of a weight that four devices divide: 3 elements each, or for two of them, in all or from 5 on
+ * of 40. */
+static const struct {
+    const char *cut, *says; /* NULL: it is right */
+} cuts[] = {
+    {"\"cut\": 1", NULL},
+    {"\"cut\": 1, \"repeat\": 2", NULL},
+    {"\"cut\": 1, \"from\": 5, \"of\": 17", NULL},
+    {"\"cut\": 1, \"repeat\": 2, \"from\": 5, \"of\": 11", NULL},
+    {"\"cut\": 0", "cannot be cut along dimension 0"},
+    {"\"cut\": 2", "cannot be cut along dimension 2"},
+    {"\"cut\": 1, \"repeat\": 3", "no parts that 3 share"},
+    {"\"cut\": 1, \"repeat\": 4", "no parts that 4 share"},
+    {"\"cut\": 1, \"repeat\": 0", "repeat: 0"},
+    {"\"cut\": 1, \"from\": 5, \"of\": 16", "no piece of 16"},
+    {"\"cut\": 1, \"from\": 41, \"of\": 40", "no piece of 40"},
+    {"\"cut\": 1, \"of\": 40", "from: is missing"},
+    {"\"cut\": 1, \"from\": -1, \"of\": 40", "from: -1"},
+};
+enum { CUTS = sizeof cuts / sizeof *cuts };
+
+START_TEST(cut) {
+    struct etrt_manifest m;
+    char to[200];
+    snprintf(to, sizeof to, "\"loops\": [[\"l\", 5, 7]], %s }", cuts[_i].cut);
+    char *part = replaced(text, "\"loops\": [[\"l\", 5, 7]] }", to);
+    char *all =
+        replaced(part, "\"abi\": 4",
+                 "\"abi\": 10, \"devices\": {\"count\": 4, \"inbox_bytes\": 0, \"launches\": 1}");
+    etrt_status st = etrt_manifest_parse(all, strlen(all), &m);
+    ck_assert_msg(st == (cuts[_i].says ? ETRT_FORMAT : ETRT_OK), "%s", etrt_last_error());
+    if (cuts[_i].says)
+        expect_in(etrt_last_error(), cuts[_i].says);
+    else
+        ck_assert_int_eq(etrt_parts(&m, &m.tensors[1]), strstr(cuts[_i].cut, "repeat") ? 2 : 4);
+    if (!cuts[_i].says) etrt_manifest_free(&m);
+    free(all);
+    free(part);
+}
+END_TEST
+
 START_TEST(truncated_text) {
     struct etrt_manifest m;
     size_t whole = strlen(text);
@@ -393,6 +434,7 @@ END_TEST
 static void add(TCase *tc) {
     tcase_add_test(tc, good);
     tcase_add_loop_test(tc, lie, 0, LIES);
+    tcase_add_loop_test(tc, cut, 0, CUTS);
     tcase_add_test(tc, truncated_text);
     tcase_add_test(tc, elf_good);
     tcase_add_test(tc, elf_truncated);
