@@ -371,9 +371,12 @@ void etrt_residence_tend(struct etrt_residence *r, bool thorough) {
 }
 
 void etrt_residence_quiet(struct etrt_residence *r) {
+    etrt_device *dev = r->s->model->device;
+    double from = etrt_now(), limit = etrt_silence(dev, r->s->wait_limit);
     while (r->launched) {
         r->resting = true;
         etrt_residence_tend(r, true);
+        if (r->launched && etrt_now() - from > limit) atomic_store(&dev->broken, true);
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
 }
