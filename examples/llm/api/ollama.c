@@ -28,7 +28,7 @@ static bool is_among(const char *words, const char *word) {
     return n < (int)sizeof padded && strstr(words, padded);
 }
 
-static bool read_options(json_t *out, const json_t *given, struct fault *f) {
+static void read_options(json_t *out, const json_t *given) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)given, name, value) {
@@ -42,8 +42,6 @@ static bool read_options(json_t *out, const json_t *given, struct fault *f) {
         else if (!is_among(loading, name))
             json_object_set(out, name, value); /* refused by its name, or of no effect as it is */
     }
-    (void)f;
-    return true;
 }
 
 /* Ollama gives arguments of calls as objects. */
@@ -109,7 +107,7 @@ json_t *convert_ollama(const json_t *body, struct fault *f) {
         fault_set(f, 400, "images", "unsupported_value", "'images' are not supported");
         return NULL;
     }
-    read_options(out, json_object_get(body, "options"), f);
+    read_options(out, json_object_get(body, "options"));
     return out;
 }
 

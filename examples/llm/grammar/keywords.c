@@ -98,7 +98,7 @@ static bool is_map(const json_t *v) {
     const char *name;
     json_t *value;
     bool ok = json_is_object(v);
-    json_object_foreach((json_t *)v, name, value) ok = ok && name && is_schema(value);
+    json_object_foreach((json_t *)v, name, value) ok = ok && is_schema(value);
     return ok;
 }
 

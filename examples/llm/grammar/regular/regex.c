@@ -98,7 +98,7 @@ static bool read_escape(struct reader *r, bool in_class, struct characters *out,
     if ((letter | 0x20) >= 'a' && (letter | 0x20) <= 'z')
         return wrong(r, "has an escape that is not known");
     size_t n = characters_read(r->at - 1, (size_t)(r->end - r->at) + 1, &c);
-    r->at += n - 1;
+    if (n) r->at += n - 1;
     return (n && characters_add(out, c, c)) || wrong(r, "is not UTF-8");
 }
 
