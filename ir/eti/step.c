@@ -160,11 +160,13 @@ static bool all_contiguous(eti_parser *p, const et_step *s) {
     return yes;
 }
 
-/* Whether a target's waves divide it so, codegen says. */
+/* In the shortest runs of k that a lane of any target has. Whether a target's waves divide it so,
+ * codegen says. */
 static bool all_computed(eti_parser *p, const et_step *s) {
     bool yes = true;
+    int run = et_dtype_bytes(s->operand) == 4 ? 4 : 8;
     for (int i = 0; i < s->nacc; i++)
-        yes &= s->b[i].id && et_k_computed(p->p, s->b[i], s->kvar, 8, 8) > 0;
+        yes &= s->b[i].id && et_k_computed(p->p, s->b[i], s->kvar, run, run) > 0;
     return yes;
 }
 

@@ -88,6 +88,23 @@ static et_expr build(et_exprs *p, const struct linear *l) {
     return l->k ? raw(p, ET_X_ADD, sum, et_int(p, l->k)) : sum;
 }
 
+/* Bounds of what build() would make, without the nodes. */
+static bool bounds_of(const et_exprs *p, const struct linear *l, int64_t *out_lo, int64_t *out_hi) {
+    et_range sum = {0, 0}, t;
+    if (l->k == ET_UNKNOWN) return false;
+    for (int i = 0; i < l->n; i++) {
+        et_range by = {l->coef[i], l->coef[i]};
+        if (l->coef[i] == ET_UNKNOWN || !et_bounds(p, l->term[i], &t.lo, &t.hi) ||
+            (by.lo != 1 && !et_range_apply(ET_X_MUL, t, by, &t)) ||
+            !et_range_apply(ET_X_ADD, sum, t, &sum))
+            return false;
+    }
+    if (!et_range_apply(ET_X_ADD, sum, (et_range){l->k, l->k}, &sum)) return false;
+    *out_lo = sum.lo;
+    *out_hi = sum.hi;
+    return true;
+}
+
 /* ---- products ---- */
 
 enum { MAX_FACTORS = 8 };
@@ -227,7 +244,7 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
         if (d.overflow) return false;
     }
     int64_t lo, hi;
-    return et_bounds(p, build(p, &d), &lo, &hi) && lo >= 0;
+    return bounds_of(p, &d, &lo, &hi) && lo >= 0;
 }
 
 /* ---- division ---- */

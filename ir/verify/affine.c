@@ -7,8 +7,8 @@
 #include <string.h>
 
 vl_sys *vs_system(struct symbolic *s) {
-    vl_sys *q = et_alloc(s->arena, sizeof *q);
-    q->arena = s->arena;
+    vl_sys *q = et_alloc(s->scratch, sizeof *q);
+    q->arena = s->scratch;
     return q;
 }
 

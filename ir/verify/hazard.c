@@ -3,26 +3,6 @@
 #include "ir/verify/int.h"
 #include <string.h>
 
-/* ---- pairs of accesses that may conflict ---- */
-
-bool vf_share_memory(const et_program *p, int a, int b) {
-    const et_tensor *s = &p->tensors[a], *t = &p->tensors[b];
-    return a != b && s->kind == ET_TENSOR_TEMP && t->kind == ET_TENSOR_TEMP &&
-           s->offset < t->offset + t->max_bytes && t->offset < s->offset + s->max_bytes;
-}
-
-static void find_pairs(struct verify *v, const struct vf_grid *a, const struct vf_grid *b,
-                       struct vf_pairs *out) {
-    for (int i = 0; i < a->naccess; i++)
-        for (int k = 0; k < b->naccess; k++) {
-            const struct vf_access *x = &a->access[i], *y = &b->access[k];
-            bool overlapping = vf_share_memory(v->p, x->tensor, y->tensor);
-            if (!(x->store || y->store) || (x->tensor != y->tensor && !overlapping)) continue;
-            ET_GROW(v->arena, out->v, out->n, out->cap);
-            out->v[out->n++] = (struct vf_pair){i, k, overlapping};
-        }
-}
-
 /* ---- tiles of one instance, for all values of the symbols at once ---- */
 
 /* An index as a sum of coordinates times constants and a rest without coordinates. */
@@ -177,43 +157,10 @@ static bool all_apart(struct verify *v, int grid) {
     return true;
 }
 
-const struct vf_pairs *vf_pairs_of(const struct verify *v, int earlier, int later) {
-    static const struct vf_pairs none;
-    const struct vf_row *row = &v->row[earlier];
-    int lo = 0, hi = row->n;
-    while (lo < hi) {
-        int mid = lo + (hi - lo) / 2;
-        if (row->v[mid].later < later)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < row->n && row->v[lo].later == later ? &row->v[lo].pairs : &none;
-}
-
-void vf_list_pairs(struct verify *v) {
-    int n = v->p->ngrids;
-    v->row = et_alloc(v->arena, (size_t)n * sizeof *v->row + 1);
-    v->within = et_alloc(v->arena, (size_t)n * sizeof *v->within + 1);
-    v->apart = et_alloc(v->arena, (size_t)n + 1);
-    for (int a = 0; a < n; a++)
-        for (int b = 0; b < n; b++) {
-            struct vf_met met = {.later = b};
-            find_pairs(v, &v->grid[a], &v->grid[b], &met.pairs);
-            if (!met.pairs.n) continue;
-            ET_GROW(v->arena, v->row[a].v, v->row[a].n, v->row[a].cap);
-            v->row[a].v[v->row[a].n++] = met;
-        }
-    for (int g = 0; g < n; g++) {
-        const struct vf_pairs *all = vf_pairs_of(v, g, g);
-        struct vf_pairs *half = &v->within[g];
-        for (int k = 0; k < all->n; k++) {
-            if (all->v[k].a > all->v[k].b) continue;
-            ET_GROW(v->arena, half->v, half->n, half->cap);
-            half->v[half->n++] = all->v[k];
-        }
+void vf_list_apart(struct verify *v) {
+    v->apart = et_alloc(v->arena, (size_t)v->p->ngrids + 1);
+    for (int g = 0; g < v->p->ngrids; g++)
         v->apart[g] = all_apart(v, g);
-    }
 }
 
 /* ---- two sets of tasks, narrowed until they are apart or two tasks ---- */

@@ -332,12 +332,15 @@ bool vf_instances(struct verify *);
 /* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */
 vf_status vf_order(struct verify *);
 
-/* ---- hazard.c */
+/* ---- pairs.c */
 void vf_list_pairs(struct verify *);
 /* Of two grids, or of one with itself; there may be none. */
 const struct vf_pairs *vf_pairs_of(const struct verify *, int earlier, int later);
 /* Two temporaries overlap, at their largest. */
 bool vf_share_memory(const et_program *, int a, int b);
+
+/* ---- hazard.c */
+void vf_list_apart(struct verify *); /* of the pairs within each grid */
 bool vf_hazards(struct verify *);
 
 /* ---- tagged.c */

@@ -256,7 +256,7 @@ static void note_loops(const struct symbolic *s, struct vs_edge *e, int to) {
 }
 
 /* Edges of one wait from one instance. */
-static bool list_from(struct symbolic *s, int from, int to, int wait, const int64_t *lo,
+static void list_from(struct symbolic *s, int from, int to, int wait, const int64_t *lo,
                       const int64_t *hi) {
     struct verify *v = s->v;
     const et_grid *g = v->grid[v->inst[from].grid].g;
@@ -277,7 +277,6 @@ static bool list_from(struct symbolic *s, int from, int to, int wait, const int6
         note_loops(s, e, to);
         if (from <= to) relate(s, e, to);
     }
-    return true;
 }
 
 bool vs_list_edges(struct symbolic *s) {
@@ -298,10 +297,11 @@ bool vs_list_edges(struct symbolic *s) {
                 if (!iterations(s, to, wt, d, &lo[d], &hi[d])) return false;
                 any = lo[d] <= hi[d];
             }
+            et_arena_mark before = et_arena_set_mark(s->scratch);
             for (int from = 0; from < v->ninst && any; from++)
-                if (told[v->inst[from].grid * v->p->nevents + wt->event] &&
-                    !list_from(s, from, to, w, lo, hi))
-                    return false;
+                if (told[v->inst[from].grid * v->p->nevents + wt->event])
+                    list_from(s, from, to, w, lo, hi);
+            et_arena_release(s->scratch, before);
             if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
         }
     }

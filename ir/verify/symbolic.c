@@ -88,7 +88,10 @@ static bool set_up(struct symbolic *s) {
         vs_enter(s, q, VS_EARLIER, &v->inst[i], VS_A, false);
         if (q->nsplits || q->bad || s->ntemps)
             return vs_fail(s, "how many tiles %s has", v->grid[v->inst[i].grid].g->name);
-        s->range[i] = (struct vs_piece){q->n, q->row};
+        s->range[i] =
+            (struct vs_piece){q->n, et_alloc(s->arena, (size_t)q->n * sizeof *q->row + 1)};
+        for (int k = 0; k < q->n; k++)
+            s->range[i].row[k] = q->row[k];
     }
     return true;
 }
@@ -303,18 +306,22 @@ static bool check_within(struct symbolic *s, int i) {
 }
 
 static bool check_order(struct symbolic *s) {
-    for (int j = 0; j < s->v->ninst; j++) {
-        for (int i = 0; i < j; i++)
-            if (!check_instances(s, i, j)) return false;
-        if (!check_within(s, j)) return false;
+    bool ok = true;
+    for (int j = 0; j < s->v->ninst && ok; j++) {
+        for (int i = 0; i <= j && ok; i++) {
+            et_arena_mark before = et_arena_set_mark(s->scratch);
+            ok = i < j ? check_instances(s, i, j) : check_within(s, j);
+            et_arena_release(s->scratch, before);
+        }
     }
-    return true;
+    return ok;
 }
 
-static struct symbolic *create(struct verify *v) {
+static struct symbolic *create(struct verify *v, et_arena *scratch) {
     struct symbolic *s = et_alloc(v->arena, sizeof *s);
     s->v = v;
     s->arena = v->round;
+    s->scratch = scratch;
     s->context.arena = v->round;
     s->work = vl_work_create(s->arena, WORK);
     s->searching = true;
@@ -323,7 +330,7 @@ static struct symbolic *create(struct verify *v) {
 
 /* The order of what takes fences: unfenced events make no edges. */
 static bool check_fenced(struct verify *v, struct symbolic **out) {
-    struct symbolic *s = *out = create(v);
+    struct symbolic *s = *out = create(v, (*out)->scratch);
     v->fenced = true;
     bool ok = set_up(s) && vs_list_edges(s) && check_order(s);
     v->fenced = false;
@@ -332,7 +339,8 @@ static bool check_fenced(struct verify *v, struct symbolic **out) {
 
 bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
     v->round = et_arena_create();
-    struct symbolic *s = create(v);
+    et_arena *scratch = et_arena_create();
+    struct symbolic *s = create(v, scratch);
     size_t loops = (size_t)v->p->g->nloops * sizeof *v->loop;
     struct vf_loop *was = et_alloc(s->arena, loops + 1);
     memcpy(was, v->loop, loops);
@@ -353,6 +361,7 @@ bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example
             (*out_example)[i] = at < lo ? lo : at > hi ? hi : at;
         }
     }
+    et_arena_destroy(scratch);
     et_arena_destroy(v->round);
     v->round = NULL;
     v->inst = NULL;

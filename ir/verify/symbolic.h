@@ -64,6 +64,7 @@ struct vs_slot {
 struct symbolic {
     struct verify *v;
     et_arena *arena;
+    et_arena *scratch; /* systems: freed after each question */
     vl_work *work;
     vl_sys context; /* what holds of variables below VS_COORD */
     int nparams;

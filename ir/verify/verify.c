@@ -418,6 +418,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     bool ok = check_tags(&v) && check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
               et_verify_steps(p, d, opt->step_work, &report.step_work);
     if (ok) vf_list_pairs(&v);
+    if (ok) vf_list_apart(&v);
     ok = ok && vf_each_trips(&v, prove, prove_at_once);
     if (out_report) *out_report = report;
     et_arena_destroy(v.arena);
