@@ -196,7 +196,7 @@ static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
 
 /* Staged rows of a product may share memory with its sums (et_locals_may_meet), so that more stages
  * fit. Where as many fit without that, they get memory of their own, and a workgroup need not stage
- * them again for its next tile (codegen/step/again.c). */
+ * them again for its next tile (ir/product/reuse.c). */
 static void keep_apart(et_program *p, const et_grid *g, const et_machine *m) {
     et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];

@@ -81,8 +81,7 @@ void cg_own_tiles(cg *g, int index) {
     val by = folds ? to_second(g, first, step) : step;
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
     bool turns = folds || !et_is_without(g->opt->without, ET_FEATURE_ORDER);
-    if (!et_is_without(g->opt->without, ET_FEATURE_AGAIN))
-        g->again = cg_icmp(g, LLVMIntNE, tile, first);
+    g->again = cg_icmp(g, LLVMIntNE, tile, first);
     cg_tile(g, index, turns ? tile : beside(g, tile, first, step, ntiles));
     g->again = NULL;
     if (folds) {

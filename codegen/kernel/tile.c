@@ -93,8 +93,8 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         }
         int mark = cg_scope(g);
         cg_if first;
-        bool once = !received && cg_still_there(g, s);
-        if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
+        val once = cg_first_tile(g, s->map.reuse || s->reduce.reuse);
+        if (once) cg_if_begin(g, &first, once);
         if (received)
             cg_step_receives(g, s, receives_from(g, &i, &t));
         else if (s->kind == ET_STEP_CONTRACT)

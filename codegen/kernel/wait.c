@@ -1,5 +1,6 @@
 /* Waits and notifications: bounded polls of event counters, and what makes data visible. */
 #include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <stddef.h>
 #include <string.h>
@@ -246,11 +247,6 @@ static bool are_common(cg *g, const et_grid *gr, int first, int n) {
     return all;
 }
 
-/* Has it to be waited for in this tile? NULL: always. */
-static val still(cg *g, bool common) {
-    return common && g->again ? LLVMBuildNot(g->b, g->again, "") : NULL;
-}
-
 static val both(cg *g, val a, val b) {
     return a && b ? LLVMBuildAnd(g->b, a, b, "") : a ? a : b;
 }
@@ -282,7 +278,7 @@ static val wait_together(cg *g, int grid, int first, int n, val tile) {
     int64_t from = 0, wave = g->t->wave;
     for (int k = 0; k < n; k++) {
         const et_wait *w = &gr->waits[first + k];
-        val when = both(g, cg_applies(g, gr, w->when), still(g, is_common(g, gr, w)));
+        val when = both(g, cg_applies(g, gr, w->when), cg_first_tile(g, is_common(g, gr, w)));
         cg_box box;
         cg_box_begin(g, w, &box);
         from = place_of(g, from, box.most);
@@ -320,7 +316,7 @@ static void wait_all(cg *g, int grid, val tile) {
         n = many ? many : 1;
         val when = many ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
         val go = both(g, cg_icmp(g, LLVMIntEQ, quit, zero), when);
-        go = both(g, go, still(g, are_common(g, gr, i, n)));
+        go = both(g, go, cg_first_tile(g, are_common(g, gr, i, n)));
         cg_if s;
         cg_if_begin(g, &s, go);
         int inner = cg_scope(g);
@@ -359,7 +355,7 @@ void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;
     cg_if s;
-    val some = still(g, are_common(g, gr, 0, gr->nwaits));
+    val some = cg_first_tile(g, are_common(g, gr, 0, gr->nwaits));
     int mark = cg_scope(g);
     if (some) cg_if_begin(g, &s, some);
     wait_all(g, grid, tile);
@@ -403,7 +399,7 @@ void cg_awaits(cg *g, int grid, block quit) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nawaits) return;
     cg_if first;
-    val due = still(g, true);
+    val due = cg_first_tile(g, true);
     if (due) cg_if_begin(g, &first, due);
     int mark = cg_scope(g);
     for (int i = 0; i < gr->nawaits; i++)

@@ -88,8 +88,8 @@ void cg_copy_early(cg *g) {
         const et_step *s = &g->f->steps[i];
         if (s->map.early != ET_MAP_EARLY_COPY) continue;
         cg_if first;
-        bool once = cg_still_there(g, s);
-        if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
+        val once = cg_first_tile(g, s->map.reuse);
+        if (once) cg_if_begin(g, &first, once);
         copy_all(g, s);
         if (once) cg_if_end(g, &first);
         any = true;

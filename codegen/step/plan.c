@@ -24,6 +24,10 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     return apart ? "the plan of packed weights has sums elsewhere than the plan without" : why;
 }
 
+val cg_first_tile(cg *g, bool reuse) {
+    return reuse && g->again ? LLVMBuildNot(g->b, g->again, "") : NULL;
+}
+
 const et_product_plan *cg_plan(const cg *g, const et_step *s) {
     return &s->plan[cg_plan_of(g, s)];
 }

@@ -10,12 +10,9 @@ void cg_prefetch_early(cg *, const et_step *);
 /* The copies of weights to LDS whose maps' plans say that they start before the tile's waits. The
  * first product waits for them. */
 void cg_copy_early(cg *);
-/* Is what STEP of the function being emitted leaves in local memory the same in all tiles of a
- * grid, and still there in the next one? Then it is left out where g->again. */
-bool cg_still_there(cg *, const et_step *);
-/* Is E, of STEP, the same in all tiles of a grid; and does nothing else lie where LOCAL does? */
-bool cg_is_same(cg *, const et_step *, et_expr e);
-bool cg_stays(cg *, int local);
+/* i1: the tile is the workgroup's first of its grid; NULL: what the step does is not for a next one,
+ * or there is none. REUSE is its plan's. */
+val cg_first_tile(cg *, bool reuse);
 void cg_step_map(cg *, const et_step *);
 /* Loads of maps whose plans say that they are early: of what no task writes before the tile's
  * waits, by the first; of the rest after the waits, by the second. */

@@ -238,33 +238,29 @@ static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
     return 0;
 }
 
-/* What a plan may say beside, in any order. */
-static bool plan_option(eti_parser *p, et_product_plan *w) {
-    if (eti_take_word(p, "row_packed")) {
-        w->row_packed = (int)eti_need_int(p, 2, 16, "rows of an operand");
-    } else if (eti_take_word(p, "maybe_packed")) {
-        w->maybe_packed = true;
-    } else if (eti_take_word(p, "boxes")) {
-        w->boxes = eti_take_word(p, "weights") ? ET_BOXES_WEIGHTS : ET_BOXES_ALL;
-    } else if (eti_take_word(p, "deferred")) {
-        w->deferred = true;
-    } else if (eti_take_word(p, "prefetch")) {
-        w->prefetch = (int)eti_need_int(p, 1, 1 << 20, "k's of weights that are prefetched");
-    } else if (eti_take_word(p, "prefetch_auxiliary")) {
-        w->prefetch_auxiliary = true;
-    } else if (eti_is_word(p, "early")) {
-        w->early = (et_early_as)plan_word(p, "early", ET_PLAN_WORD_EARLY);
-        if (w->early == ET_EARLY_PIPELINE)
-            w->early_chunks = (int)eti_need_int(p, 0, 64, "chunks of weights before the waits");
-    } else {
-        return false;
+/* What a plan may say beside (et_plan_options). */
+static void plan_options(eti_parser *p, et_plan_options_of of, void *plan) {
+    int n, i = 0;
+    const et_plan_option *all = et_plan_options(of, &n);
+    for (int k = 0; k < n; k++)
+        et_plan_set(&all[k], plan, all[k].unsaid);
+    while (i < n && !p->broken) {
+        for (i = 0; i < n && !eti_is_word(p, all[i].name); i++) {
+        }
+        if (i == n) return;
+        int to = 1;
+        if (all[i].kind == ET_PLAN_CHOICE)
+            to = plan_word(p, all[i].name, all[i].words);
+        else
+            eti_next(p);
+        if (all[i].kind == ET_PLAN_NUMBER)
+            to = (int)eti_need_int(p, all[i].least, all[i].most, all[i].name);
+        et_plan_set(&all[i], plan, to);
     }
-    return !p->broken;
 }
 
-/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [row_packed N] [maybe_packed]
- * [early HOW [N]] [prefetch N] [prefetch_auxiliary] [boxes [weights]] [deferred]; whether it suits
- * the step and the target is looked at where that is known (ir/product/plan.c). */
+/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [OPTION ...]; whether it suits the
+ * step and the target is looked at where that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {
     w->made = true;
     w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);
@@ -278,8 +274,7 @@ static void plan(eti_parser *p, et_product_plan *w) {
     w->lane_k = (int)eti_need_int(p, 1, 16, "the k of a lane");
     eti_need_word(p, "sums");
     w->sets = (int)eti_need_int(p, 1, 64, "sums that take turns");
-    while (plan_option(p, w)) {
-    }
+    plan_options(p, ET_OPTIONS_PRODUCT, w);
 }
 
 static void plans(eti_parser *p, et_step *s) {
@@ -479,28 +474,24 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     if (s->out == s->scratch) eti_error(p, to, "one buffer for two purposes");
 }
 
-/* plan vector N [unroll N] [full N] [early HOW] */
+/* plan vector N [OPTION ...] */
 static void map_plan(eti_parser *p, et_map_plan *w) {
-    *w = (et_map_plan){.made = true, .unroll = 1};
+    *w = (et_map_plan){.made = true};
     eti_need_word(p, "vector");
     w->vector = (int)eti_need_int(p, 1, 16, "elements of an item");
-    if (eti_take_word(p, "unroll")) w->unroll = (int)eti_need_int(p, 1, 8, "items at once");
-    if (eti_take_word(p, "full")) w->full = (int)eti_need_int(p, 1, 8, "items at once");
-    if (!p->broken && eti_is_word(p, "early"))
-        w->early = (et_map_early_as)plan_word(p, "early", ET_PLAN_WORD_MAP_EARLY);
+    plan_options(p, ET_OPTIONS_MAP, w);
 }
 
-/* plan lanes N vector N unroll N [rows N] [wide N] */
+/* plan lanes N vector N unroll N [OPTION ...] */
 static void reduce_plan(eti_parser *p, et_reduce_plan *w) {
-    *w = (et_reduce_plan){.made = true, .rows = 1, .wide = 1};
+    *w = (et_reduce_plan){.made = true};
     eti_need_word(p, "lanes");
     w->lanes = (int)eti_need_int(p, 1, 1024, "lanes that share a row");
     eti_need_word(p, "vector");
     w->vector = (int)eti_need_int(p, 1, 8, "elements of a lane at a time");
     eti_need_word(p, "unroll");
     w->unroll = (int)eti_need_int(p, 1, 8, "loads at once");
-    if (eti_take_word(p, "rows")) w->rows = (int)eti_need_int(p, 1, 4, "rows at once");
-    if (eti_take_word(p, "wide")) w->wide = (int)eti_need_int(p, 1, 4, "neighbouring rows");
+    plan_options(p, ET_OPTIONS_REDUCE, w);
 }
 
 void eti_items_plan(eti_parser *p, et_step *s) {

@@ -214,12 +214,6 @@ int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
     return room < all ? room : all;
 }
 
-bool et_mainloop_staged_at_once(const et_product_cx *g, const et_mainloop *c) {
-    int64_t most = et_most_rows(g, c->s);
-    return c->plan.rows == ET_ROWS_STAGED && !c->zeros && c->msub == 1 && c->chunks > 1 &&
-           most <= 16 && 4 + c->room - et_log2_up(most) >= et_log2_up(c->chunks);
-}
-
 /* The room that all chunks of a ask for, as a power of two; -4 where ALL elements do not hold
  * them. */
 static int room_of_all(const et_product_cx *g, const et_mainloop *c, int64_t all) {

@@ -109,6 +109,23 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
     return true;
 }
 
+/* What is beside the cut of k. */
+static const char *staging_problem(const et_product_cx *g, const et_mainloop *c) {
+    const et_product_plan *w = &c->plan;
+    bool some = false;
+    for (int i = 0; i < c->s->nacc; i++)
+        some |= et_pipeline_may_evict(g, c, i);
+    if (w->unroll < 1 || w->unroll > ET_STAGE_UNROLL ||
+        (w->unroll > 1 && w->rows != ET_ROWS_STAGED))
+        return "nothing is staged so many items at once";
+    if (w->prologue > et_rows_prologue(g, c))
+        return "rows cannot be staged so in front of the mainloop";
+    if (w->interleaved && !et_pipeline_may_interleave(g, c))
+        return "a wave does not read fragments of chunks that are in registers before";
+    if (w->evict_first && !some) return "it has no pipeline of weights that leave the L2 first";
+    return NULL;
+}
+
 bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, et_mainloop *c,
                     const char **out_why) {
     const et_product_plan *w = &s->plan[which];
@@ -143,6 +160,7 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
                                ? "its weights come in slots of a ring, and there is none for them"
                                : "b cannot come through the ring in such chunks");
     c->plan = *w;
-    *out_why = et_mainloop_problem(g, c);
+    *out_why = staging_problem(g, c);
+    if (!*out_why) *out_why = et_mainloop_problem(g, c);
     return !*out_why;
 }

@@ -21,6 +21,8 @@ enum {
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
     ET_MAX_ROWS = 8,       /* of sixteen in a lane */
     ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
+    ET_STAGE_UNROLL = 8,   /* items of a work-item loaded before the first is staged, at most */
+    ET_ROW_ITEMS = 8,      /* such of a row that wait in registers, at most */
     ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
     ET_MOST_AUXILIARY_COPIES = 8, /* of a chunk that a lane makes of auxiliary operands */
     ET_MAX_RAWS = 24,             /* loads of a row of a product that a computed b is made of */
@@ -151,9 +153,6 @@ void et_mainloop_count(et_mainloop *);
 /* Rows of the buffer for a, small-M fragments with at most SETS sums in turn; SETS 0: as many as
  * registers have room for. */
 void et_mainloop_rows(const et_product_cx *, et_mainloop *);
-/* Are the chunks of all rows staged at once, in front of the mainloop, however many rows there are?
- */
-bool et_mainloop_staged_at_once(const et_product_cx *, const et_mainloop *);
 int et_log2_up(int64_t n); /* of at least 1, rounded up */
 /* Rows of one chunk that the buffer for a holds at most. */
 int64_t et_mainloop_held_rows(const et_product_cx *, const et_mainloop *);
@@ -188,6 +187,9 @@ bool et_rows_may_own(const et_product_cx *, const et_mainloop *);
 int et_rows_own_units(const et_mainloop *, int64_t all, int most);
 int et_rows_own_depth(const et_product_cx *, const et_mainloop *);
 bool et_rows_chunks_have(const et_product_cx *, const et_mainloop *);
+/* How much of staging in front of the mainloop may be: the chunks of all rows at once, however many
+ * rows there are. */
+et_prologue_as et_rows_prologue(const et_product_cx *, const et_mainloop *);
 int et_rows_most_packed(const et_product_cx *, const et_mainloop *); /* 0: a row's k is not dealt */
 int et_rows_packed_pieces(const et_mainloop *);
 int et_rows_units_at_once(const et_product_cx *, const et_mainloop *);
@@ -217,6 +219,11 @@ bool et_early_guess(const et_product_cx *, const et_mainloop *, et_guess *out);
 /* Most chunks of both operands in registers, a power of two, where all pass through these on their
  * way to a stage; 0: not all do, or the number of chunks is not known. */
 int et_pipeline_most_held(const et_product_cx *, const et_mainloop *);
+/* May a wave read the next fragments of such a pipeline while it multiplies these? */
+bool et_pipeline_may_interleave(const et_product_cx *, const et_mainloop *);
+/* May b[I] of a pipeline be the first to leave the L2? It is where all tiles that read it run at
+ * the same time: not experts' weights, whose tiles are at other chunks of them. */
+bool et_pipeline_may_evict(const et_product_cx *, const et_mainloop *, int i);
 /* Chunks in flight while one is multiplied. */
 int et_pipeline_in_flight(const et_mainloop *);
 /* The most that the first product of a tile of GRID may ask for before the waits, with a pipeline
@@ -235,6 +242,12 @@ bool et_prefetch_row(const et_product_cx *, const et_step *, et_expr load);
 int et_prefetch_most(const et_product_cx *, const et_step *, const et_product_plan *);
 bool et_prefetch_has_auxiliary(const et_product_cx *, const et_step *);
 bool et_prefetch_suits(const et_product_cx *, const et_step *, const et_product_plan *);
+
+/* ---- reuse.c: what a workgroup's next tile of a grid finds in local memory ---- */
+typedef struct et_reuse et_reuse;
+const et_reuse *et_reuse_of(const et_product_cx *); /* of the context's function; in its arena */
+bool et_reuse_may_step(const et_reuse *, const et_step *); /* what a map or reduction stores */
+bool et_reuse_may_rows(const et_reuse *, const et_mainloop *); /* staged rows */
 
 /* ---- stream.c: b through the weight stream ---- */
 bool et_stream_fits(const et_product_cx *, const et_mainloop *);

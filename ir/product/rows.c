@@ -58,6 +58,20 @@ int et_rows_own_depth(const et_product_cx *g, const et_mainloop *c) {
     return depth_of(c, c->units, c->chunks);
 }
 
+/* ---- all at once ---- */
+
+et_prologue_as et_rows_prologue(const et_product_cx *g, const et_mainloop *c) {
+    enum { EACH = 8 }; /* elements of an item */
+    int64_t lo, most, items = (c->k / EACH + g->p->workgroup - 1) / g->p->workgroup;
+    et_span(g->x, c->s->mlive, &lo, &most);
+    if (!c->direct || c->stages || c->rows_own || c->rows_ahead || c->zeros || c->msub > 1 ||
+        (c->deep && !c->streamed) || c->chunks < 2 || most > 16 ||
+        4 + c->room - et_log2_up(most) < et_log2_up(c->chunks))
+        return ET_PROLOGUE_NONE;
+    bool row = c->f16 && lo == 1 && most == 1 && c->kc % EACH == 0;
+    return row && items <= ET_ROW_ITEMS ? ET_PROLOGUE_REGISTERS : ET_PROLOGUE_STAGED;
+}
+
 /* ---- of a multistage pipeline ---- */
 
 /* Where no tensor says how many rows there are, tiles are only of such as have some. */
@@ -77,6 +91,20 @@ int et_pipeline_most_held(const et_product_cx *g, const et_mainloop *c) {
     while (n > 1 && (n * items > g->t->loads || n > c->chunks))
         n /= 2;
     return n;
+}
+
+bool et_pipeline_may_interleave(const et_product_cx *g, const et_mainloop *c) {
+    return et_pipeline_most_held(g, c) > 0;
+}
+
+bool et_pipeline_may_evict(const et_product_cx *g, const et_mainloop *c, int i) {
+    const et_node_x *x = et_x(g->x, c->s->b[i]);
+    if (!c->stages || c->stage_k || !g->t->copies || !g->stored ||
+        !et_access_direct(g->p, g->f, c->s, c->s->b[i], c->piece))
+        return false;
+    for (int d = 0; d < x->nops; d++)
+        if (et_reads_stored(g->x, x->ops[d], g->stored)) return false;
+    return g->p->tensors[x->i].kind == ET_TENSOR_WEIGHT;
 }
 
 /* ---- one row ----

@@ -111,20 +111,25 @@ static void print_extent(struct out *o, int var, et_expr extent) {
         fprintf(o->to, " extent %s", text(o, extent));
 }
 
+static void print_options(struct out *o, et_plan_options_of of, const void *plan) {
+    int n;
+    const et_plan_option *all = et_plan_options(of, &n);
+    for (int i = 0; i < n; i++) {
+        int is = et_plan_get(&all[i], plan);
+        if (is == all[i].unsaid) continue;
+        fprintf(o->to, " %s", all[i].name);
+        if (all[i].kind == ET_PLAN_NUMBER) fprintf(o->to, " %d", is);
+        if (all[i].kind == ET_PLAN_CHOICE) fprintf(o->to, " %s", et_plan_word(all[i].words, is));
+    }
+}
+
 static void print_plan(struct out *o, et_plan_of which, const et_product_plan *w) {
     if (!w->made) return;
     fprintf(o->to, "    %s rows %s %d weights %s %d decode %s chunk %d lane %d sums %d",
             et_plan_word(ET_PLAN_WORD_PLAN, which), et_plan_word(ET_PLAN_WORD_ROWS, w->rows),
             w->rows_depth, et_plan_word(ET_PLAN_WORD_WEIGHTS, w->weights), w->depth,
             et_plan_word(ET_PLAN_WORD_DECODE, w->decode), w->chunk, w->lane_k, w->sets);
-    if (w->row_packed) fprintf(o->to, " row_packed %d", w->row_packed);
-    if (w->maybe_packed) fprintf(o->to, " maybe_packed");
-    if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_EARLY, w->early));
-    if (w->early == ET_EARLY_PIPELINE) fprintf(o->to, " %d", w->early_chunks);
-    if (w->prefetch) fprintf(o->to, " prefetch %d", w->prefetch);
-    if (w->prefetch_auxiliary) fprintf(o->to, " prefetch_auxiliary");
-    if (w->boxes) fprintf(o->to, " boxes%s", w->boxes == ET_BOXES_ALL ? "" : " weights");
-    if (w->deferred) fprintf(o->to, " deferred");
+    print_options(o, ET_OPTIONS_PRODUCT, w);
     fprintf(o->to, "\n");
 }
 
@@ -194,15 +199,12 @@ static void print_attend(struct out *o, const et_step *s) {
 
 static void print_map_plan(struct out *o, const et_map_plan *w) {
     fprintf(o->to, "\n    plan vector %d", w->vector);
-    if (w->unroll > 1) fprintf(o->to, " unroll %d", w->unroll);
-    if (w->full) fprintf(o->to, " full %d", w->full);
-    if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_MAP_EARLY, w->early));
+    print_options(o, ET_OPTIONS_MAP, w);
 }
 
 static void print_reduce_plan(struct out *o, const et_reduce_plan *w) {
     fprintf(o->to, "\n    plan lanes %d vector %d unroll %d", w->lanes, w->vector, w->unroll);
-    if (w->rows > 1) fprintf(o->to, " rows %d", w->rows);
-    if (w->wide > 1) fprintf(o->to, " wide %d", w->wide);
+    print_options(o, ET_OPTIONS_REDUCE, w);
 }
 
 static void print_map_or_reduce(struct out *o, const et_step *s) {

@@ -180,6 +180,9 @@ typedef enum {
 typedef enum { ET_EARLY_NONE, ET_EARLY_LOADS, ET_EARLY_GUESS, ET_EARLY_PIPELINE } et_early_as;
 /* Which operands of a pipeline are copied as TMA boxes, where there are maps left. */
 typedef enum { ET_BOXES_NONE, ET_BOXES_WEIGHTS, ET_BOXES_ALL } et_boxes_of;
+/* Rows that are staged: when their chunk's turn comes; all in front of the mainloop; the same,
+ * where elements wait in registers until the largest is known (F16). */
+typedef enum { ET_PROLOGUE_NONE, ET_PROLOGUE_STAGED, ET_PROLOGUE_REGISTERS } et_prologue_as;
 typedef struct {
     bool made;
     et_rows_from rows;
@@ -201,6 +204,11 @@ typedef struct {
     bool prefetch_auxiliary;
     et_boxes_of boxes;
     bool deferred; /* waves' partial sums are added up by the step that reads them */
+    int unroll;    /* items of a work-item that are loaded before the first is staged */
+    et_prologue_as prologue;
+    bool interleaved; /* a wave reads a pipeline's next fragments while it multiplies these */
+    bool evict_first; /* weights of a pipeline are the first to leave the L2 */
+    bool reuse;       /* a workgroup's next tile finds the staged rows */
 } et_product_plan;
 /* How an ATTEND step is done (ir/product/attend.h), likewise. One row of queries: products are made
  * by lanes that hold a position together, or by matrix instructions whose columns are heads.
@@ -245,6 +253,7 @@ typedef struct {
     int full; /* the same in tiles whose rows all exist, which have code of their own; 0: they have
                  none */
     et_map_early_as early;
+    bool reuse; /* a workgroup's next tile finds what the step leaves in local memory */
 } et_map_plan;
 /* And of a REDUCE step: the order of every sum follows from it. */
 typedef struct {
@@ -254,6 +263,7 @@ typedef struct {
     int unroll; /* such that are loaded before the first is added */
     int rows;   /* that a lane has a part of at once */
     int wide;   /* rows next to each other that a lane has at once, all of each */
+    bool reuse; /* as of a map */
 } et_reduce_plan;
 /* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
 typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;
@@ -262,6 +272,8 @@ typedef enum {
     ET_PLAN_WORD_WEIGHTS,
     ET_PLAN_WORD_DECODE,
     ET_PLAN_WORD_EARLY,
+    ET_PLAN_WORD_BOXES,
+    ET_PLAN_WORD_PROLOGUE,
     ET_PLAN_WORD_PLAN,
     ET_PLAN_WORD_ATTEND_BY,
     ET_PLAN_WORD_ATTEND_EARLY,
@@ -270,6 +282,20 @@ typedef enum {
 } et_plan_words;
 /* "staged", for row I of one of these enums; NULL past the last. */
 const char *et_plan_word(et_plan_words, int i);
+/* What a plan may say beside, in any order: its name and then a number of LEAST to MOST, one of
+ * WORDS, or nothing. It is not said where it is UNSAID, the first word or false. */
+typedef enum { ET_PLAN_FLAG, ET_PLAN_NUMBER, ET_PLAN_CHOICE } et_plan_option_kind;
+typedef enum { ET_OPTIONS_PRODUCT, ET_OPTIONS_MAP, ET_OPTIONS_REDUCE } et_plan_options_of;
+typedef struct {
+    const char *name;
+    et_plan_option_kind kind;
+    size_t at; /* in the plan */
+    int unsaid, least, most;
+    et_plan_words words;
+} et_plan_option;
+const et_plan_option *et_plan_options(et_plan_options_of, int *out_count);
+int et_plan_get(const et_plan_option *, const void *plan);
+void et_plan_set(const et_plan_option *, void *plan, int);
 
 /* Steps of a function run in order; a workgroup barrier separates a step from the next one that
  * touches the same local buffer. Work-items share a step's iterations in an order fixed at compile

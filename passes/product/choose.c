@@ -149,6 +149,7 @@ static void note(et_mainloop *c) {
     w->lane_k = c->lane_k;
     w->sets = c->sets;
     w->row_packed = c->row_packed;
+    w->unroll = 1;
 }
 
 static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind, bool zeros,
@@ -216,9 +217,31 @@ static et_boxes_of suits_boxes(const et_product_cx *g, const et_mainloop *c) {
     return shared ? may : ET_BOXES_NONE;
 }
 
-void et_product_finish(const et_product_cx *g, const et_mainloop *c, et_product_plan *w) {
+/* A wave alone on its SIMD reads the next operands while it multiplies; several waves hide each
+ * other's reads. */
+static bool suits_interleaved(const et_product_cx *g, const et_mainloop *c) {
+    return g->p->workgroup / g->t->wave <= g->t->simds && et_pipeline_may_interleave(g, c);
+}
+
+/* Tiles that share weights run at the same time, so weights need not stay in the L2: rows, results
+ * and instructions would leave it instead. */
+static bool suits_eviction(const et_product_cx *g, const et_mainloop *c) {
+    bool some = false;
+    for (int i = 0; i < c->s->nacc; i++)
+        some |= et_pipeline_may_evict(g, c, i);
+    return some && !et_is_without(g->without, ET_FEATURE_ONCE);
+}
+
+void et_product_finish(const et_product_cx *g, const et_reuse *u, const et_mainloop *c,
+                       et_product_plan *w) {
+    enum { UNROLL = 4 };
     w->boxes = suits_boxes(g, c);
     w->deferred = c->s->wk > 1 && et_sums_as_read(g, c->s);
+    w->unroll = w->rows == ET_ROWS_STAGED ? UNROLL : 1;
+    w->prologue = et_rows_prologue(g, c);
+    w->interleaved = suits_interleaved(g, c);
+    w->evict_first = suits_eviction(g, c);
+    w->reuse = et_reuse_may_rows(u, c);
 }
 
 /* How many tiles read the same as this one, or MOST. */

@@ -68,11 +68,11 @@ static bool suits_loads(const et_product_cx *g, const et_step *s, const et_step 
     return turns && (simple || (streamed && s > streamed && turns == 1));
 }
 
-void et_map_choose(const et_product_cx *g, const et_step *s, const et_step *streamed,
+void et_map_choose(const et_product_cx *g, const et_step *s, const et_step *streamed, bool reuse,
                    et_map_plan *out) {
     enum { FULL = 8, SOME = 4 }; /* items at once: code that looks at rows is longer */
     et_map_loop l = et_map_loop_of(g, s);
-    *out = (et_map_plan){.made = true, .vector = vector_of(g, &l), .unroll = 1};
+    *out = (et_map_plan){.made = true, .vector = vector_of(g, &l), .unroll = 1, .reuse = reuse};
     if (et_map_may_copy(g, s)) {
         out->early = ET_MAP_EARLY_COPY;
         out->vector = ET_ITEM_BYTES / et_dtype_bytes(g->f->locals[s->to.id].dtype);
@@ -150,13 +150,13 @@ static int wide_of(const et_product_cx *g, const et_reduce_loop *l, const et_red
     return n;
 }
 
-void et_reduce_choose(const et_product_cx *g, const et_step *s, et_reduce_plan *out) {
+void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_reduce_plan *out) {
     enum { UNROLL = 4, MANY = 8 }; /* in long rows more, for fewer round trips to memory */
     et_reduce_loop l = et_reduce_loop_of(g, s);
     struct neighbours n = compare(g, &l);
     int lanes = most_lanes(g, &l), v = ET_REDUCE_VECTOR;
     bool several = lanes > g->t->wave, adjacent = !several && n.adjacent;
-    *out = (et_reduce_plan){true, lanes, 1, UNROLL, 1, 1};
+    *out = (et_reduce_plan){true, lanes, 1, UNROLL, 1, 1, reuse};
     if (l.extent < 1 && !adjacent) return;
     while (l.extent < 1 ? v > 1 : l.extent % v)
         v /= 2;

@@ -82,7 +82,7 @@ static bool may_be_early(const et_product_cx *cx, const et_grid *gr, const et_ma
             et_early_may(cx, gr, c, &most) == w->early && w->early_chunks <= most);
 }
 
-static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) {
+static bool suits(const et_product_cx *cx, const et_reuse *u, const et_grid *gr, const et_step *s) {
     const char *why;
     et_mainloop c;
     for (int i = 0; i < ET_PLANS; i++) {
@@ -92,6 +92,8 @@ static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) 
             why = "its operands cannot come as TMA boxes, or there is no room for the barriers";
         } else if (s->plan[i].deferred && (s->wk == 1 || !et_sums_as_read(cx, s))) {
             why = "there is no step that could add up partial sums as it reads them";
+        } else if (s->plan[i].reuse && !et_reuse_may_rows(u, &c)) {
+            why = "another tile has other rows, or nothing keeps them";
         } else if (!may_be_early(cx, gr, &c, i)) {
             why = "so much cannot be asked for before a tile's waits";
         } else if (i == ET_PLAN_PACKED ? s->plan[i].prefetch || s->plan[i].prefetch_auxiliary
@@ -105,14 +107,14 @@ static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) 
 
 /* ---- plans that are chosen ---- */
 
-static void choose(const struct planning *l, const et_product_cx *cx, et_step *s, bool streamed,
-                   bool deep) {
+static void choose(const struct planning *l, const et_product_cx *cx, const et_reuse *u,
+                   et_step *s, bool streamed, bool deep) {
     const char *why;
     et_mainloop c;
     et_product_choose(cx, s, streamed, deep, l->by->zeros, s->plan, &c);
     for (int i = 0; i < ET_PLANS; i++)
         if (s->plan[i].made && et_mainloop_of(cx, s, i, &c, &why))
-            et_product_finish(cx, &c, &s->plan[i]);
+            et_product_finish(cx, u, &c, &s->plan[i]);
     for (int i = 0; i < ET_PLAN_PACKED; i++)
         if (s->plan[i].made) et_product_prefetch(cx, s, &s->plan[i]);
 }
@@ -128,16 +130,20 @@ static bool attends(const et_product_cx *cx, et_step *s) {
 }
 
 /* A map or reduction; STREAMED as for et_map_choose. */
-static bool deals(const et_product_cx *cx, et_step *s, const et_step *streamed) {
+static bool deals(const et_product_cx *cx, const et_reuse *u, et_step *s,
+                  const et_step *streamed) {
     const char *why = NULL;
+    bool may = et_reuse_may_step(u, s);
     if (s->kind == ET_STEP_MAP && !s->map.made)
-        et_map_choose(cx, s, streamed, &s->map);
+        et_map_choose(cx, s, streamed, may, &s->map);
     else if (s->kind == ET_STEP_MAP)
         why = et_map_problem(cx, s);
     else if (!s->reduce.made)
-        et_reduce_choose(cx, s, &s->reduce);
+        et_reduce_choose(cx, s, may, &s->reduce);
     else
         why = et_reduce_problem(cx, s);
+    if (!may && !why && (s->map.reuse || s->reduce.reuse))
+        why = "another tile computes something else, or nothing keeps it";
     return !why || refuse(cx, s->kind == ET_STEP_MAP ? "map" : "reduction", "plan", why);
 }
 
@@ -146,21 +152,22 @@ static bool plan_grid(const struct planning *l, int grid) {
     et_func *f = &l->p->funcs[gr->func];
     struct use use = use_of(l->p, gr, l->by->target->copies);
     et_product_cx cx = context(l, f);
+    const et_reuse *u = et_reuse_of(&cx);
     bool ok = true;
     for (int i = 0; i < f->nsteps; i++) {
         et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_ATTEND) ok &= attends(&cx, s);
         if (s->kind != ET_STEP_CONTRACT) continue;
         if (s->plan[ET_PLAN_MAIN].made)
-            ok &= suits(&cx, gr, s);
+            ok &= suits(&cx, u, gr, s);
         else
-            choose(l, &cx, s, i == use.step, use.deep);
+            choose(l, &cx, u, s, i == use.step, use.deep);
     }
     const et_step *of = use.step < 0 ? NULL : &f->steps[use.step];
     if (of && of->plan[ET_PLAN_MAIN].weights != ET_WEIGHTS_STREAM) of = NULL;
     for (int i = 0; i < f->nsteps; i++)
         if (f->steps[i].kind == ET_STEP_MAP || f->steps[i].kind == ET_STEP_REDUCE)
-            ok &= deals(&cx, &f->steps[i], of);
+            ok &= deals(&cx, u, &f->steps[i], of);
     return ok;
 }
 

@@ -11,9 +11,11 @@
 bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,
                        et_product_plan out[ET_PLANS], et_mainloop *c);
 
-/* Adds to a plan what follows its mainloop: boxes and partial sums; and what the first product of a
- * tile of GRID loads or copies before the waits. */
-void et_product_finish(const et_product_cx *, const et_mainloop *, et_product_plan *);
+/* Adds to a plan what follows its mainloop: boxes, partial sums, staging and what of it a
+ * workgroup's next tile finds; and what the first product of a tile of GRID loads or copies before
+ * the waits. */
+void et_product_finish(const et_product_cx *, const et_reuse *, const et_mainloop *,
+                       et_product_plan *);
 void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop *,
                       et_product_plan *);
 
@@ -24,9 +26,9 @@ void et_product_prefetch(const et_product_cx *, const et_step *, et_product_plan
 bool et_attend_choose(const et_product_cx *, const et_step *, et_attend_plan *out);
 /* The plan of a MAP step, in whose function the product STREAMED, or none, has weights that come
  * through the weight stream; and of a REDUCE step. */
-void et_map_choose(const et_product_cx *, const et_step *, const et_step *streamed,
+void et_map_choose(const et_product_cx *, const et_step *, const et_step *streamed, bool reuse,
                    et_map_plan *out);
-void et_reduce_choose(const et_product_cx *, const et_step *, et_reduce_plan *out);
+void et_reduce_choose(const et_product_cx *, const et_step *, bool reuse, et_reduce_plan *out);
 
 /* What plans depend on beside the program. */
 typedef struct et_product_options {

@@ -57,9 +57,8 @@ val cg_contract_row_factor(cg *, const et_contract *, val most);
  */
 val cg_contract_to_f16(cg *, const et_contract *, int n, val words, val by);
 val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
-/* All chunks of the row at once, where there always is one and the work-items have registers for
- * it; else false. A barrier has to follow before it is read. */
-bool cg_contract_stage_row(cg *, const et_contract *);
+/* All chunks of the row at once (ET_PROLOGUE_REGISTERS). */
+void cg_contract_stage_row(cg *, const et_contract *);
 
 /* ---- fp8.c ---- */
 /* N values of e4m3 to PTR, a byte each. */

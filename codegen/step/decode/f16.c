@@ -102,7 +102,7 @@ val cg_contract_to_f16(cg *g, const et_contract *c, int n, val words, val by) {
 
 /* ---- the row, staged at once ---- */
 
-enum { EACH = 8 /* elements of an item */, MOST_ITEMS = 8 /* of a work-item */ };
+enum { EACH = 8 /* elements of an item */ };
 
 struct row_item {
     val there, to, words;
@@ -134,13 +134,11 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
 }
 
 /* Elements stay in registers until the power of two is known. */
-bool cg_contract_stage_row(cg *g, const et_contract *c) {
+void cg_contract_stage_row(cg *g, const et_contract *c) {
     int wg = g->p->workgroup;
-    int64_t n = (c->p.k / EACH + wg - 1) / wg, lo, hi;
-    struct row_item it[MOST_ITEMS];
+    int64_t n = (c->p.k / EACH + wg - 1) / wg;
+    struct row_item it[ET_ROW_ITEMS];
     val most = cg_f32(g, 0);
-    et_span(g->x, c->p.s->mlive, &lo, &hi);
-    if (lo != 1 || hi != 1 || c->p.kc % EACH || n > MOST_ITEMS) return false;
     for (int j = 0; j < n; j++)
         load_row_item(g, c, j, &it[j], &most);
     val by = cg_contract_row_factor(g, c, most);
@@ -152,7 +150,7 @@ bool cg_contract_stage_row(cg *g, const et_contract *c) {
         LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->p.pitch_a % EACH ? 2 : 2 * EACH);
         if (it[j].there) cg_if_end(g, &in);
     }
-    return true;
+    cg_barrier(g);
 }
 
 val cg_contract_of_row(cg *g, const et_contract *c) {

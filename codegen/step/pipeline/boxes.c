@@ -2,11 +2,12 @@
 #include "codegen/step/pipeline/pipeline.h"
 #include "ir/base/diag.h"
 
-void cg_chunks_begin_box(cg *g, et_chunks *r, et_chunk_operand *s) {
+void cg_chunks_begin_box(cg *g, et_chunks *r, int i) {
+    et_chunk_operand *s = &r->side[i];
     et_box m;
     et_check(et_box_of(cg_cx(g), &r->c->p, s->e, s->var, s->rows, &m));
     s->plain = s->async = true;
-    s->once = cg_chunk_once(g, s->e);
+    s->once = cg_chunk_once(g, r, i);
     s->map = cg_map(g, m.tensor, &m.map);
     s->begin = g->family->anew(g, cg_emit_i32(g, m.row));
     s->column = g->family->anew(g, cg_emit_i32(g, m.column));

@@ -111,12 +111,6 @@ static val *set_of(struct running *t, int i) {
     return t->v + t->sums + (ptrdiff_t)(i % t->nsets) * t->n;
 }
 
-/* A wave alone on its SIMD reads the next operands while it multiplies; several waves hide each
- * other's reads. */
-static bool is_alone(const cg *g) {
-    return g->p->workgroup / g->t->wave <= g->t->simds;
-}
-
 /* CHUNK, whose number is I but for a multiple of the sets, is multiplied: its first unit has been
  * read. The next one goes to the other stage, and its registers to the one that is as many chunks
  * after it as there are sets. While a unit is multiplied the next one is read, be that of the next
@@ -160,7 +154,7 @@ static void run_sets(cg *g, et_chunks *r, int nsets, val *acc) {
     int64_t whole = c->p.chunks / by * by;
     *t = (struct running){.sums = et_mainloop_sums(&c->p),
                           .nsets = nsets,
-                          .of = is_alone(g) ? cg_chunk_unit_values(c) : 0};
+                          .of = c->p.plan.interleaved ? cg_chunk_unit_values(c) : 0};
     memcpy(t->v, acc, (size_t)t->sums * sizeof *acc);
     for (int i = 0; i < nsets; i++)
         t->n = load_set(g, r, cg_i32(g, i), set_of(t, i));

@@ -50,7 +50,7 @@ typedef struct et_chunks {
 void cg_chunks_begin(cg *, et_chunks *);
 
 /* ---- stage.c: into a stage ---- */
-bool cg_chunk_once(cg *, et_expr); /* is it read only by tiles that run at the same time? */
+bool cg_chunk_once(cg *, const et_chunks *, int i); /* does operand I leave the L2 first? */
 /* The address, in the first chunk, of a work-item's piece number J of an operand. */
 val cg_chunk_first(cg *, const et_chunks *, const et_chunk_operand *, int j);
 /* Copies CHUNK of the async ones of operands FIRST to LAST into STAGE. */
@@ -63,7 +63,7 @@ val cg_chunk_held(cg *, const et_chunks *, const et_chunk_operand *, int j, val 
                   val any);
 
 /* ---- boxes.c ---- */
-void cg_chunks_begin_box(cg *, et_chunks *, et_chunk_operand *);
+void cg_chunks_begin_box(cg *, et_chunks *, int i);
 /* Boxes of chunks FROM to END, the first of the pipeline, of operands FIRST to LAST, the left one
  * last. The stages have been read. */
 void cg_chunks_fill(cg *, const et_chunks *, int from, int end, int first, int last);

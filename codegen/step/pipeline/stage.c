@@ -24,15 +24,8 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
 
 /* ---- into a stage ---- */
 
-/* Tiles that share weights run at the same time, so weights need not stay in the L2: rows, results
- * and instructions would leave it instead. Not so experts, whose two or three tiles of the same
- * weights are at other chunks of them: these would come from memory for each. */
-bool cg_chunk_once(cg *g, et_expr e) {
-    const et_node_x *x = et_x(g->x, e);
-    for (int i = 0; i < x->nops; i++)
-        if (cg_reads_mutable(g, x->ops[i])) return false;
-    return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
-           g->p->tensors[x->i].kind == ET_TENSOR_WEIGHT;
+bool cg_chunk_once(cg *g, const et_chunks *r, int i) {
+    return i && r->c->p.plan.evict_first && et_pipeline_may_evict(cg_cx(g), &r->c->p, i - 1);
 }
 
 static void address(cg *g, const et_chunks *r, et_chunk_operand *s, int j) {
@@ -46,13 +39,14 @@ static void address(cg *g, const et_chunks *r, et_chunk_operand *s, int j) {
     cg_scope_end(g, mark);
 }
 
-static void begin_side(cg *g, et_chunks *r, et_chunk_operand *s) {
+static void begin_side(cg *g, et_chunks *r, int i) {
     const et_contract *c = r->c;
+    et_chunk_operand *s = &r->side[i];
     int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
     s->n = (total + wg - 1) / wg;
     s->plain = et_access_direct(g->p, g->f, c->p.s, s->e, c->p.piece);
     s->async = s->plain && g->family->copy;
-    s->once = s->async && cg_chunk_once(g, s->e);
+    s->once = cg_chunk_once(g, r, i);
     r->async |= s->async;
     for (int j = 0; j < s->n; j++) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
@@ -88,9 +82,9 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
     r->boxed = r->bulk ? et_boxes_first(&c->p) : r->nsides;
     for (int i = 0; i < r->nsides; i++)
         if (i >= r->boxed)
-            cg_chunks_begin_box(g, r, &r->side[i]);
+            cg_chunks_begin_box(g, r, i);
         else
-            begin_side(g, r, &r->side[i]);
+            begin_side(g, r, i);
 }
 
 static val stage_at(cg *g, const et_chunks *r, const et_chunk_operand *s, val stage) {

@@ -116,13 +116,13 @@ static val staged_in_parts(cg *g, const et_contract *c) {
  * flight, also of terms that are added to the sums: rows are loaded together with these. */
 static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
-    bool again = cg_rows_still_there(g, c);
-    if (again) cg_if_begin(g, &fresh, LLVMBuildNot(g->b, g->again, ""));
-    if (c->p.row_scaled && cg_contract_stage_row(g, c))
-        cg_barrier(g);
+    val first = cg_first_tile(g, c->p.plan.reuse);
+    if (first) cg_if_begin(g, &fresh, first);
+    if (c->p.plan.prologue == ET_PROLOGUE_REGISTERS)
+        cg_contract_stage_row(g, c);
     else
         stage_piece(g, c, cg_i32(g, 0), NULL);
-    if (again) cg_if_end(g, &fresh);
+    if (first) cg_if_end(g, &fresh);
     c->now.staged = true;
 }
 
@@ -139,8 +139,7 @@ static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from
         multiply_direct(g, c, chunk, from, b, acc);
         return;
     }
-    val window = chunk, fresh = NULL; /* fresh: not what the tile before has left */
-    if (cg_rows_still_there(g, c)) fresh = LLVMBuildNot(g->b, g->again, "");
+    val window = chunk, fresh = cg_first_tile(g, c->p.plan.reuse); /* not what it has left */
     if (c->now.slots && c->p.zeros) {
         val was = LLVMBuildAShr(g->b, c->now.before, c->now.slots, "");
         val is = LLVMBuildAShr(g->b, chunk, c->now.slots, "");
@@ -263,7 +262,7 @@ static void chunks_pipelined(cg *g, et_contract *c, val chunks, val *carried) {
         return;
     }
     cg_for f;
-    if (!apart && et_mainloop_staged_at_once(cg_cx(g), &c->p)) stage_all(g, c);
+    if (c->p.plan.prologue) stage_all(g, c);
     if (loop)
         first = cg_for_begin(g, &f, first, whole < 0 ? chunks : cg_i32(g, whole), cg_i32(g, depth),
                              whole > 0, sums + deep * c->p.nload + c->now.rowvals, carried);

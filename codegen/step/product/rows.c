@@ -84,17 +84,15 @@ static void store_halves(struct staging *s, struct item *it) {
     LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
 }
 
-enum { UNROLL = 4 };
-
 /* All TOTAL items at once; several work-items repeat the last one, and store the same. False unless
- * the items are known to be few. */
+ * the items are known to be so few. */
 static bool all_items(struct staging *s, val total, each_fn *first, each_fn *then) {
     cg *g = s->g;
     int64_t wg = g->p->workgroup;
     if (!LLVMIsAConstantInt(total)) return false;
     int64_t all = LLVMConstIntGetSExtValue(total), n = (all + wg - 1) / wg;
-    if (n < 2 || n > UNROLL) return false;
-    struct item it[UNROLL];
+    if (n < 2 || n > s->c->p.plan.unroll) return false;
+    struct item it[ET_STAGE_UNROLL];
     for (int64_t j = 0; j < n; j++) {
         val i = cg_addi(g, g->tid, j * wg);
         if (all < (j + 1) * wg) i = least(g, i, cg_i32(g, all - 1));
@@ -127,8 +125,8 @@ static void each_item(struct staging *s, each_fn *first, each_fn *then) {
     if (st->meet && first == load_item) cg_barrier(g);
     int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
     int64_t most = rows * (s->c->p.kc / s->n) / wg;
-    int many = most < UNROLL ? (int)most : UNROLL;
-    struct item it[UNROLL];
+    int many = most < s->c->p.plan.unroll ? (int)most : s->c->p.plan.unroll;
+    struct item it[ET_STAGE_UNROLL];
     cg_for f;
     if (many > 1) {
         val block_items = cg_i32(g, (int64_t)many * wg);
@@ -171,24 +169,6 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     s.by = cg_contract_row_factor(g, c, s.most);
     s.most = NULL;
     each_item(&s, load_staged, store_halves);
-}
-
-/* Is a product's b of the same matrices in all tiles, and so packed in all of them or none? */
-static bool same_matrices(cg *g, const et_contract *c) {
-    bool same = true;
-    for (int i = 0; i < c->p.s->nacc && (c->p.packed || c->other); i++) {
-        const et_node_x n = *et_x(g->x, c->p.s->b[i]);
-        for (int d = 0; d + 2 < n.nops; d++)
-            same &= cg_is_same(g, c->p.s, n.ops[d]);
-    }
-    return same;
-}
-
-bool cg_rows_still_there(cg *g, const et_contract *c) {
-    const et_step *s = c->p.s;
-    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.fp8 &&
-           same_matrices(g, c) && cg_stays(g, s->stage_a) && cg_is_same(g, s, s->a) &&
-           cg_is_same(g, s, s->mlive) && cg_is_same(g, s, s->kextent);
 }
 
 /* ---- the table ---- */

@@ -30,8 +30,6 @@ typedef struct {
     bool meet; /* others may still read the buffer: a barrier comes before the first store */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
-/* Are the rows that the tile before has staged those of this tile, and still there? */
-bool cg_rows_still_there(cg *, const et_contract *);
 
 /* ---- rows_ahead.c: copied to LDS some chunks ahead ---- */
 int cg_rows_ahead_begin(cg *, et_contract *, val *carried);
