@@ -184,6 +184,7 @@ bool et_pass_schedule(et_pipeline *pl) {
             return false;
         }
         g->dynamic = rules[asked](pl, g) && !exchanges(p, g);
+        if (g->dynamic) g->order = ET_TILES_ROUND_ROBIN;
         g->hint = ET_HINT_NONE;
         g->early = false;
         if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */

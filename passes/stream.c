@@ -233,6 +233,14 @@ static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *op
            (!codes || (double)et_stream_bytes(p, g) > room);
 }
 
+/* Products of more than a few rows are bound by their weights. */
+static bool is_calm(const et_program *p, const et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    int64_t lo, rows;
+    et_span(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
+    return p->ring.calm < p->ring.flight && rows <= ET_FEW_ROWS;
+}
+
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
@@ -256,6 +264,7 @@ bool et_pass_stream(et_pipeline *pl) {
         if (!g->streamed) continue;
         keep_apart(p, g, m);
         g->deep = goes_deep(p, g, pl->opt);
+        g->calm = is_calm(p, g);
     }
     return true;
 }

@@ -137,7 +137,6 @@ struct cg {
     /* The weight stream; no stages: there is none. */
     int ring_stages, ring_at;           /* at most so many stages; its barriers */
     int stages_here, stages_at;         /* those of this part, 0 where it does not stream */
-    int ring_room;                      /* for locals and stages */
     cg_ring_state consumer;             /* the consumers' next stage */
     const struct cg_producer *producer; /* set while the producer wave is emitted, else NULL */
     et_product_cx product;              /* as cg_cx last made it */

@@ -44,50 +44,36 @@ static void place_words(cg *g, int at) {
     g->trace_at = g->box_at + g->box_bytes_lds;
     g->step_at = g->trace_at + cg_trace_lds(g);
     g->lds_bytes = g->step_at + cg_step_bytes(g);
-    et_check(g->lds_bytes - at <= ET_LDS_OWN);
+    et_check(g->lds_bytes - at <= et_lds_words(g->p->workgroup / g->t->wave));
 }
 
 /* Where stages begin behind the locals of a part, and how many there are. */
 static int stages_from(const et_program *p) {
-    enum { ALIGN = 1024 }; /* of rows of a warpgroup MMA */
-    return (locals_of(p, true) + ALIGN - 1) / ALIGN * ALIGN;
+    return (locals_of(p, true) + ET_RING_ALIGN - 1) / ET_RING_ALIGN * ET_RING_ALIGN;
 }
 
-static int stages_of(const cg *g, const et_program *p) {
-    return g->ring_stages ? cg_ring_stages(g, p, g->ring_room - stages_from(p)) : 0;
-}
-
-static int bytes_with_ring(const cg *g, const et_program *p) {
-    int stages = stages_of(g, p), end = stages_from(p) + stages * p->ring.bytes;
-    return stages && end > locals_of(p, false) ? end : locals_of(p, false);
+static int bytes_with_ring(const et_program *p) {
+    int end = p->ring.slots ? stages_from(p) + p->ring.slots * p->ring.bytes : 0, all;
+    return end > (all = locals_of(p, false)) ? end : all;
 }
 
 void cg_ring_enter(cg *g, const et_program *part) {
     g->stages_at = stages_from(part);
-    g->stages_here = stages_of(g, part);
+    g->stages_here = g->ring_stages ? part->ring.slots : 0;
 }
 
-/* As many stages as there is room for, in each part as many as that has room for: its tasks that do
- * not stream have locals in the same place. The barriers share their place with nothing. */
+/* Tasks of a part that do not stream have locals where stages are. The barriers share their place
+ * with nothing. */
 static void add_ring(cg *g) {
-    int words = g->lds_bytes - g->flag_at, end = g->flag_at, most = 0;
     et_program *p;
-    if (!has_streams(g)) return;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        if (p->ring.slots > most) most = p->ring.slots;
-    g->ring_stages = most;
-    g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
-    for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
-        int stages = stages_of(g, p), bytes = bytes_with_ring(g, p);
-        if (stages > most) most = stages;
-        if (bytes > end) end = bytes;
+    int end = g->flag_at;
+    if (!g->family->stream || !has_streams(g)) return;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
+        if (p->ring.slots > g->ring_stages) g->ring_stages = p->ring.slots;
+        if (bytes_with_ring(p) > end) end = bytes_with_ring(p);
     }
     g->ring_at = end;
-    g->ring_stages = most;
-    if (end + cg_ring_words(g, most) + words > g->t->lds_bytes)
-        g->ring_stages = 0; /* the locals of some function leave no room for the barriers */
-    if (!g->ring_stages) return;
-    place_words(g, end + cg_ring_words(g, most));
+    if (g->ring_stages) place_words(g, end + cg_ring_words(g, g->ring_stages));
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
@@ -95,12 +81,12 @@ static void add_ring(cg *g) {
 bool cg_plan_lds(cg *g) {
     g->box_bytes_lds = cg_box_bytes(g);
     place_words(g, most_locals(g));
+    add_ring(g);
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);
         return false;
     }
-    add_ring(g);
     int half = g->t->lds_bytes / 2 + 512;
     if (!cg_is_sequence(g) && g->lds_bytes < half) g->lds_bytes = half;
     return true;

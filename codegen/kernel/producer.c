@@ -43,6 +43,7 @@ static void produce_tile(cg *g, int grid, val tile) {
     cg_bind_tile(g, gr, tile);
     cg_producer by = *g->producer;
     by.late = gr->nawaits > 0;
+    by.calm = gr->calm;
     cg_awaits(g, grid, by.quit);
     cg_contract_produce(g, cg_streamed(g, grid), &by);
     cg_scope_end(g, mark);

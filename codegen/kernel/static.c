@@ -77,12 +77,12 @@ void cg_own_tiles(cg *g, int index) {
     else
         first = round_robin(g, ntiles, &step);
     cg_for tiles;
-    bool folds = et_grid_folds(g->p, gr);
+    bool folds = gr->order == ET_TILES_BACK_AND_FORTH;
     val by = folds ? to_second(g, first, step) : step;
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
-    bool turns = folds || !et_is_without(g->opt->without, ET_FEATURE_ORDER);
     g->again = cg_icmp(g, LLVMIntNE, tile, first);
-    cg_tile(g, index, turns ? tile : beside(g, tile, first, step, ntiles));
+    bool adjacent = gr->order == ET_TILES_ADJACENT;
+    cg_tile(g, index, adjacent ? beside(g, tile, first, step, ntiles) : tile);
     g->again = NULL;
     if (folds) {
         tiles.step = by;

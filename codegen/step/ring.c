@@ -5,12 +5,7 @@
 #include "codegen/step/step.h"
 #include "ir/program/stream.h"
 
-enum { BARRIER = 8, ALIGN = 128, PIECE = ET_RING_PIECE };
-
-/* Two a stage, one for the begin of a model, and a word (`issued`). */
-static int barriers(int stages) {
-    return ((2 * stages + 2) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
-}
+enum { BARRIER = ET_RING_BARRIER, PIECE = ET_RING_PIECE };
 
 bool cg_ring_prefetches(const cg *g) {
     const et_stream_family *of = g->family->stream;
@@ -22,14 +17,7 @@ bool cg_ring_prefetches(const cg *g) {
 }
 
 int cg_ring_words(const cg *g, int stages) {
-    return barriers(stages) + (cg_ring_prefetches(g) ? g->t->wave * PIECE : 0);
-}
-
-int cg_ring_stages(const cg *g, const et_program *p, int room) {
-    int stages = p->ring.slots;
-    if (!g->family->stream || !stages) return 0;
-    if (stages > room / p->ring.bytes) stages = room / p->ring.bytes;
-    return stages < ET_RING_MIN_SLOTS ? 0 : stages;
+    return et_ring_words(stages, g->t->wave, cg_ring_prefetches(g));
 }
 
 static val of_stage(cg *g, int at, val stage, int64_t size) {
@@ -55,7 +43,7 @@ static val issued(cg *g) {
 
 val cg_ring_scrap(cg *g) {
     val own = cg_muli(g, g->lane, PIECE);
-    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + barriers(g->ring_stages)), own);
+    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + et_ring_words(g->ring_stages, g->t->wave, false)), own);
 }
 
 val cg_ring_stage(cg *g, const cg_ring *r) {

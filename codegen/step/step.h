@@ -42,9 +42,9 @@ typedef struct cg_producer {
     val models; /* a word: the phase of cg_ring_await_model */
     val chunks; /* a word: how many so far */
     bool asks;  /* it only prefetches them into the L2, ahead of the producer */
+    bool calm;  /* the grid is */
     bool late;  /* the grid's weights are not known from the start: they are not prefetched */
 } cg_producer;
-int cg_ring_stages(const cg *, const et_program *, int room); /* that fit there; 0: no stream */
 int cg_ring_words(const cg *, int stages); /* bytes of its barriers, and what belongs to them */
 bool cg_ring_prefetches(const cg *);       /* is there a wave that prefetches? */
 val cg_ring_scrap(cg *); /* 16 bytes of the lane, never read, where its prefetches go */

@@ -206,6 +206,8 @@ void eti_attribute(eti_parser *, const et_op *op, et_attr *out);
 bool eti_check_attrs(eti_parser *, const et_node *, int count, const et_attr *);
 void eti_group(eti_parser *);
 void eti_function(eti_parser *);
+/* One of the words of KIND, after its name; 0 after an error. */
+int eti_plan_word(eti_parser *, const char *name, et_plan_words kind);
 void eti_step_contract(eti_parser *, et_step *);
 void eti_step_attend(eti_parser *, et_step *);
 void eti_step_scan(eti_parser *, et_step *);

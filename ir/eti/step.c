@@ -226,8 +226,7 @@ static int staged(eti_parser *p, const et_step *s, const char *a, const char *b)
     return l->dim[0] >= rows ? l->dim[0] : s->tm;
 }
 
-/* One of the words of KIND, after its name; 0 after an error. */
-static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
+int eti_plan_word(eti_parser *p, const char *name, et_plan_words kind) {
     eti_need_word(p, name);
     for (int i = 0; et_plan_word(kind, i) && !p->broken; i++)
         if (eti_take_word(p, et_plan_word(kind, i))) return i;
@@ -250,7 +249,7 @@ static void plan_options(eti_parser *p, et_plan_options_of of, void *plan) {
         if (i == n) return;
         int to = 1;
         if (all[i].kind == ET_PLAN_CHOICE)
-            to = plan_word(p, all[i].name, all[i].words);
+            to = eti_plan_word(p, all[i].name, all[i].words);
         else
             eti_next(p);
         if (all[i].kind == ET_PLAN_NUMBER)
@@ -263,11 +262,11 @@ static void plan_options(eti_parser *p, et_plan_options_of of, void *plan) {
  * step and the target is looked at where that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {
     w->made = true;
-    w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);
+    w->rows = (et_rows_from)eti_plan_word(p, "rows", ET_PLAN_WORD_ROWS);
     w->rows_depth = (int)eti_need_int(p, 1, 64, "chunks of rows at once");
-    w->weights = (et_weights_from)plan_word(p, "weights", ET_PLAN_WORD_WEIGHTS);
+    w->weights = (et_weights_from)eti_plan_word(p, "weights", ET_PLAN_WORD_WEIGHTS);
     w->depth = (int)eti_need_int(p, 1, 4, "chunks of weights in registers");
-    w->decode = (et_decode_as)plan_word(p, "decode", ET_PLAN_WORD_DECODE);
+    w->decode = (et_decode_as)eti_plan_word(p, "decode", ET_PLAN_WORD_DECODE);
     eti_need_word(p, "chunk");
     w->chunk = (int)eti_need_int(p, 1, 1 << 20, "the k of a chunk");
     eti_need_word(p, "lane");
@@ -387,7 +386,7 @@ static et_attend_block block(eti_parser *p) {
  * warpgroup waves W BLOCK  [early HOW], where BLOCK is: positions P depth N. */
 static void attend_plan(eti_parser *p, et_attend_plan *w) {
     w->made = true;
-    w->by = (et_attend_by)plan_word(p, "plan", ET_PLAN_WORD_ATTEND_BY);
+    w->by = (et_attend_by)eti_plan_word(p, "plan", ET_PLAN_WORD_ATTEND_BY);
     if (w->by <= ET_ATTEND_BY_COLUMNS) {
         eti_need_word(p, "heads");
         w->heads = (int)eti_need_int(p, 1, 64, "heads at once");
@@ -402,7 +401,7 @@ static void attend_plan(eti_parser *p, et_attend_plan *w) {
     w->block = block(p);
     if (w->by == ET_ATTEND_BY_LANES && eti_take_word(p, "rest")) w->rest = block(p);
     if (!p->broken && eti_is_word(p, "early"))
-        w->early = (et_attend_early_as)plan_word(p, "early", ET_PLAN_WORD_ATTEND_EARLY);
+        w->early = (et_attend_early_as)eti_plan_word(p, "early", ET_PLAN_WORD_ATTEND_EARLY);
 }
 
 /* A step of rows has no parts, and its buffers are those that matrix instructions need. */

@@ -134,8 +134,8 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed [deep]]: how its tiles
- * are given to workgroups; a hint before that is settled. */
+/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed [deep] [calm]]
+ * [order HOW]: how its tiles are given to workgroups; a hint before that is settled. */
 static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     et_loc loc = p->tok.loc;
     g->range = eti_range(p);
@@ -145,10 +145,16 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
         eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
     if (p->stage >= ET_STAGE_PLACED) g->streamed = eti_take_word(p, "streamed");
     g->deep = g->streamed && eti_take_word(p, "deep");
+    g->calm = g->streamed && eti_take_word(p, "calm");
+    bool dynamic = p->stage >= ET_STAGE_SCHEDULED && g->hint == ET_HINT_DYNAMIC;
+    g->early = dynamic && eti_take_word(p, "early");
+    if (eti_is_word(p, "order"))
+        g->order = (et_tile_order)eti_plan_word(p, "order", ET_PLAN_WORD_TILES);
+    if (g->order && (dynamic || g->slice.count))
+        eti_error(p, loc, "only tiles of a static task that is in no slices have an order");
     if (p->stage < ET_STAGE_SCHEDULED) return;
-    g->dynamic = g->hint == ET_HINT_DYNAMIC;
+    g->dynamic = dynamic;
     g->hint = ET_HINT_NONE;
-    g->early = g->dynamic && eti_take_word(p, "early");
 }
 
 /* To what follows the task, without a word. */

@@ -57,10 +57,3 @@ int et_attend_keys(const et_exprs *x, const et_step *s, int most, et_expr *out) 
     find_keys(&k, s->part[ET_AT_V]);
     return k.ok ? k.n : -1;
 }
-
-bool et_grid_folds(const et_program *p, const et_grid *gr) {
-    const et_func *f = &p->funcs[gr->func];
-    for (int i = 0; i < f->nsteps; i++)
-        if (f->steps[i].kind == ET_STEP_ATTEND && f->steps[i].rows) return true;
-    return false;
-}

@@ -388,10 +388,10 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     fputc(']', o->to);
     print_range(o, g->range);
     print_slice(o, g->slice, f->coord);
-    fprintf(o->to, "%s%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
-            !g->streamed ? ""
-            : g->deep    ? " streamed deep"
-                         : " streamed");
+    fprintf(o->to, "%s%s%s%s%s%s", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
+            g->streamed ? " streamed" : "", g->deep ? " deep" : "", g->calm ? " calm" : "");
+    if (g->order) fprintf(o->to, " order %s", et_plan_word(ET_PLAN_WORD_TILES, g->order));
+    fputc('\n', o->to);
     print_waits(o, "await", g->awaits, g->nawaits, depth);
     print_waits(o, "wait", g->waits, g->nwaits, depth);
     for (int i = 0; i < g->nnotifies; i++) {

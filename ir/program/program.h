@@ -278,6 +278,7 @@ typedef enum {
     ET_PLAN_WORD_ATTEND_BY,
     ET_PLAN_WORD_ATTEND_EARLY,
     ET_PLAN_WORD_MAP_EARLY,
+    ET_PLAN_WORD_TILES,
     ET_PLAN_WORDS
 } et_plan_words;
 /* "staged", for row I of one of these enums; NULL past the last. */
@@ -456,15 +457,19 @@ typedef struct {
 
 /* ---- streams ---- */
 
-/* The weight stream (stream.h): at most SLOTS stages of BYTES in LDS, which a producer wave fills
+/* The weight stream (stream.h): SLOTS stages of BYTES in LDS, which a producer wave fills
  * with weights of streamed grids. FLIGHT: most bytes in flight, rounded to requests; CALM, at most
- * FLIGHT: the same for small-M products while half of the stages are full. PREFETCH: bytes beyond
- * the stages that are fetched into the L2. SLOTS 0: no stream. */
+ * FLIGHT: the same for grids that are calm while half of the stages are full. PREFETCH: bytes
+ * beyond the stages that are fetched into the L2. SLOTS 0: no stream. */
 typedef struct {
     int slots, bytes, flight, calm, prefetch;
 } et_ring;
 
 /* ---- task grids, loops, the program ---- */
+
+/* Each workgroup has a tile of every round; in every second round the last has the first of them;
+ * or each has tiles next to each other. Each runs its tiles in their order. */
+typedef enum { ET_TILES_ROUND_ROBIN, ET_TILES_BACK_AND_FORTH, ET_TILES_ADJACENT } et_tile_order;
 
 typedef struct {
     const char *name;
@@ -486,6 +491,8 @@ typedef struct {
     et_wait *awaits;
     int nawaits, cawaits;
     bool deep;  /* STREAMED: double-buffered fragments, where registers suffice */
+    bool calm;  /* STREAMED: its copies, too, have the ring's CALM in flight while half is full */
+    et_tile_order order; /* static, not in slices: which workgroup runs which tile */
     bool early; /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;
 

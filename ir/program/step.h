@@ -91,10 +91,6 @@ bool et_attend_operand(const et_program *, const et_step *, et_dtype *out);
 /* The integers, at most MOST, that decide a row's keys and values: rows where they are equal share
  * them. -1 where no two rows share any, or there are more integers. */
 int et_attend_keys(const et_exprs *, const et_step *, int most, et_expr *out);
-/* Are tiles of the grid dealt back and forth, every second round from the last workgroup to the
- * first? Tiles of rows of queries are: later rows of a prompt attend to more positions, so the
- * workgroup with the longest tile of a round gets the shortest of the next. */
-bool et_grid_folds(const et_program *, const et_grid *);
 /* Does an ATTEND step leave a partial result, to be joined with other positions? */
 bool et_step_is_part(const et_func *, const et_step *);
 /* Where it stores its result; NULL for kinds that store to local buffers of their own. */

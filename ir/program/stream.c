@@ -3,6 +3,12 @@
 #include "ir/program/step.h"
 #include <string.h>
 
+int et_ring_words(int stages, int wave, bool prefetches) {
+    enum { ALIGN = 128 };
+    int barriers = ((2 * stages + 2) * ET_RING_BARRIER + ALIGN - 1) / ALIGN * ALIGN;
+    return barriers + (prefetches ? wave * ET_RING_PIECE : 0);
+}
+
 static bool is_weight(const et_program *p, et_expr e) {
     const et_node_x *n = et_x(p->g->exprs, e);
     return n->i2 == ET_LOAD_TENSOR && p->tensors[n->i].kind == ET_TENSOR_WEIGHT;

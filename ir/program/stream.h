@@ -22,9 +22,15 @@ enum {
     ET_RING_PIECE = 16 /* bytes */,
     ET_RING_LOT = 8, /* copies of a piece a lane that are waited for together */
     ET_RING_LINE = 128,
+    ET_RING_ALIGN = 1024, /* of the first stage: rows of a warpgroup MMA */
+    ET_RING_BARRIER = 8,
     ET_ASK_LINE = 256,
     ET_DEEP_ROWS = 8 /* most rows of a task with two chunks in registers (et_grid.deep) */
 };
+
+/* Bytes in LDS of what belongs to so many stages: a barrier for full and one for free of each, one
+ * for the begin of a model, and a word; and 16 of a lane where a wave prefetches. */
+int et_ring_words(int stages, int wave, bool prefetches);
 
 /* What of b[I] comes through the weight stream, a load: b[I] itself, or, where b[I] is computed of
  * weights, the only one of these that has an element for each k, next to each other in memory, as

@@ -68,8 +68,11 @@ typedef struct {
 } et_decode;
 
 /* Local memory that a kernel has for itself beside what tasks and the weight stream keep there, at
- * most: words of the schedule, of reductions over waves, and barriers of TMA boxes. */
+ * most: words of the schedule, barriers of TMA boxes, and words of reductions over waves. */
 enum { ET_LDS_OWN = 1024 };
+static inline int et_lds_words(int waves) {
+    return 256 + 16 * waves;
+}
 
 typedef struct et_target {
     const char *name; /* as LLVM calls the processor */

@@ -1,5 +1,6 @@
 /* The machines that come with etcc: the texts of machines/, part of this file when it is built. */
 #include "passes/machine/machine.h"
+#include "ir/program/stream.h"
 #include "ir/target/target.h"
 #include "passes/machine/lines.h"
 #include <ctype.h>
@@ -122,6 +123,9 @@ void et_machine_list(FILE *to) {
 }
 
 int et_machine_slots(const et_machine *m, int locals, int slot) {
-    int left = m->lds_bytes - ET_LDS_OWN - locals;
-    return slot > 0 && left > 0 ? left / slot : 0;
+    int from = (locals + ET_RING_ALIGN - 1) / ET_RING_ALIGN * ET_RING_ALIGN;
+    int left = m->lds_bytes - et_lds_words(m->waves) - from, n = slot > 0 ? left / slot : 0;
+    while (n > 0 && n * slot + et_ring_words(n, m->wave_size, m->ahead_kb > 0) > left)
+        n--;
+    return n > 0 ? n : 0;
 }

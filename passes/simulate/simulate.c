@@ -299,7 +299,7 @@ static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
 static int64_t tile_after(const struct sim *s, int wg, struct sim_part part) {
     const struct sim_instance *in = &s->inst[s->wg[wg].item];
     int64_t tile = s->wg[wg].tile, n = part.count;
-    if (!et_grid_folds(s->p, &s->p->grids[in->grid])) return tile + n;
+    if (s->p->grids[in->grid].order != ET_TILES_BACK_AND_FORTH) return tile + n;
     return tile + 2 * (n - 1 - tile % n) + 1;
 }
 

@@ -269,6 +269,16 @@ bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_tr
     return true;
 }
 
+/* Later rows of a prompt attend to more positions: the workgroup with the longest tile of a round
+ * gets the shortest of the next. Other tiles run in memory order. */
+static et_tile_order order_of(const et_program *p, const et_grid *gr, et_features without) {
+    const et_func *f = &p->funcs[gr->func];
+    if (gr->slice.count) return ET_TILES_ROUND_ROBIN;
+    for (int i = 0; i < f->nsteps; i++)
+        if (f->steps[i].kind == ET_STEP_ATTEND && f->steps[i].rows) return ET_TILES_BACK_AND_FORTH;
+    return et_is_without(without, ET_FEATURE_ORDER) ? ET_TILES_ADJACENT : ET_TILES_ROUND_ROBIN;
+}
+
 bool et_pass_tile(et_pipeline *pl) {
     et_tiler common = {.p = pl->p, .opt = pl->opt, .x = pl->p->g->exprs};
     if (!et_is_without(pl->opt->without, ET_FEATURE_POSITIONS)) et_tile_parts(&common);
@@ -277,5 +287,7 @@ bool et_pass_tile(et_pipeline *pl) {
     if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
     et_tile_narrow_queries(pl->p);
     if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) et_tile_join(&common);
+    for (int i = 0; i < pl->p->ngrids; i++)
+        pl->p->grids[i].order = order_of(pl->p, &pl->p->grids[i], pl->opt->without);
     return true;
 }

@@ -117,9 +117,8 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
 
 /* Copies are waited for in lots: when a lot is issued, lots before it are in flight, up to the
  * bytes that the stream may have in flight. So memory is always busy, and loads of the consumers,
- * which queue behind the copies, are not delayed long. While half of the stages are full, fewer are
- * in flight
- * (`calm`); not with products of more than a few rows, which are bound by their weights. */
+ * which queue behind the copies, are not delayed long. While half of the stages are full, fewer of a
+ * task that is `calm` are in flight. */
 struct lots {
     int copies, most; /* of a lot; lots in flight beside the one being issued */
     int calm;         /* the same while the ring is not LOW */
@@ -127,14 +126,12 @@ struct lots {
     val low;
 };
 
-static struct lots lots_of(cg *g, const et_contract *c) {
+static struct lots lots_of(cg *g, const et_contract *c, const cg_producer *by) {
     int copy = g->t->wave * PIECE, all = et_stream_stage_bytes(&c->p) / copy;
     struct lots l = {.copies = all < ET_RING_LOT ? all : ET_RING_LOT};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
-    int64_t lo, rows;
-    et_span(g->x, c->p.s->mlive, &lo, &rows);
-    l.calm = rows > ET_FEW_ROWS ? l.most : g->p->ring.calm / (l.copies * copy) - 1;
+    l.calm = by->calm ? g->p->ring.calm / (l.copies * copy) - 1 : l.most;
     if (l.calm < 0) l.calm = 0;
     return l;
 }
@@ -179,12 +176,12 @@ static val place_of(cg *g, const et_contract *c, val stage, val row, val unit, i
 
 /* The lane's row is less than what lanes copy together, which rows N are multiples of: their bits
  * do not meet. */
-static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, const struct lanes *l,
-                          val *from) {
+static void produce_chunk(cg *g, const et_contract *c, const cg_producer *by, const cg_ring *r,
+                          const struct lanes *l, val *from) {
     const et_step *s = c->p.s;
     int wave = g->t->wave, bytes = et_stream_row_bytes(&c->p), pieces = bytes / PIECE;
     int per = et_stream_rows_at_once(cg_cx(g), pieces);
-    struct lots lots = lots_of(g, c);
+    struct lots lots = lots_of(g, c, by);
     cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
     val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
@@ -213,11 +210,11 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_ring *r, const s
 
 /* The same for waves of a warpgroup MMA: a LINE of all rows, then the next one, each in the
  * places that a multistage pipeline has them in (pipeline/stage.c). */
-static void produce_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
-                          val *from) {
+static void produce_lines(cg *g, const et_contract *c, const cg_producer *by, const cg_ring *r,
+                          val row, val unit, val *from) {
     const et_step *s = c->p.s;
     int lines = et_stream_row_bytes(&c->p) / LINE, rows = s->nacc * s->tn;
-    struct lots lots = lots_of(g, c);
+    struct lots lots = lots_of(g, c, by);
     cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
     val stage = cg_ring_stage(g, &mine), to[2];
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
@@ -247,9 +244,9 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_producer_acquire(g, &r, by);
     if (c->p.stage_k)
-        produce_lines(g, c, &r, l->row[0], l->unit[0], from);
+        produce_lines(g, c, by, &r, l->row[0], l->unit[0], from);
     else
-        produce_chunk(g, c, &r, l, from);
+        produce_chunk(g, c, by, &r, l, from);
     cg_ring_producer_commit(g, &r);
 }
 
@@ -279,20 +276,21 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
 }
 
 /* Packed, of each product each sixteen rows' blocks: FROM has the lane's first piece of these. */
-static void produce_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, const val *from) {
+static void produce_packed_chunk(cg *g, const et_contract *c, const cg_producer *by,
+                                 const cg_ring *r, const val *from) {
     int wave = g->t->wave, all = et_stream_packed_bytes(&c->p),
         runs = et_stream_stage_bytes(&c->p) / all;
-    struct lots lots = lots_of(g, c);
+    struct lots lots = lots_of(g, c, by);
     val stage = cg_ring_stage(g, r), own = cg_muli(g, g->lane, PIECE);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     for (int i = 0; i < runs; i++)
         for (int at = 0; at < all; at += wave * PIECE) {
-            val by = own; /* lanes past the last piece bring that once more */
+            val to = own; /* lanes past the last piece bring that once more */
             if (all - at < wave * PIECE)
-                by = cg_call(g, "llvm.umin", 1, &g->i32, 2,
+                to = cg_call(g, "llvm.umin", 1, &g->i32, 2,
                              (val[]){own, cg_i32(g, all - at - PIECE)});
-            val more = LLVMBuildZExt(g->b, by, g->i64, "");
-            g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, by), (int64_t)i * all + at),
+            val more = LLVMBuildZExt(g->b, to, g->i64, "");
+            g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, to), (int64_t)i * all + at),
                                     cg_gepi(g, cg_gep(g, from[i], more), at), PIECE);
             asked(g, &lots);
         }
@@ -311,7 +309,7 @@ static void produce_packed(cg *g, const et_contract *c, const cg_producer *by) {
     } else {
         cg_ring r = cg_ring_next(g, &by->next);
         cg_ring_producer_acquire(g, &r, by);
-        produce_packed_chunk(g, c, &r, from);
+        produce_packed_chunk(g, c, by, &r, from);
         cg_ring_producer_commit(g, &r);
     }
     for (int i = 0; i < runs; i++)
