@@ -311,7 +311,6 @@ bool cg_wants(const cg *, int tensor);
 val cg_tensor_place(cg *, int tensor);
 
 /* ---- maps.c: TMA copies (et_box_family) ---- */
-bool cg_has_map(cg *, int n); /* is there room for N more maps in the kernel? */
 /* The address of the tensor map M of a tensor. */
 val cg_map(cg *, int tensor, const et_tensor_map *m);
 /* i1: this is the work-item that issues the copies. */

@@ -2,27 +2,13 @@
 #include "codegen/emit/maps.h"
 #include "ir/base/diag.h"
 
-static bool is_same(const struct cg_map_of *a, const struct cg_map_of *b) {
-    return a->tensor == b->tensor && a->m.pitch == b->m.pitch && a->m.rows == b->m.rows &&
-           a->m.box_rows == b->m.box_rows && a->m.box_bytes == b->m.box_bytes;
-}
-
 val cg_map_place(cg *g, int i) {
     return cg_gepi(g, g->maps->all, (int64_t)i * g->t->boxes->map_bytes);
 }
 
-bool cg_has_map(cg *g, int n) {
-    return g->maps && !g->row && !g->producer && g->maps->n + n <= CG_MAPS_MOST;
-}
-
 val cg_map(cg *g, int tensor, const et_tensor_map *m) {
-    struct cg_maps *all = g->maps;
-    struct cg_map_of own = {tensor, *m};
-    int i = all->first;
-    while (i < all->n && !is_same(&all->of[i], &own))
-        i++;
-    et_check(i < CG_MAPS_MOST);
-    if (i == all->n) all->of[all->n++] = own;
+    int i = et_boxes_map(&g->maps->of, tensor, m);
+    et_check(i >= 0);
     return cg_map_place(g, i);
 }
 

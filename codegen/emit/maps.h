@@ -5,16 +5,10 @@
 
 #include "codegen/emit/emit.h"
 
-enum { CG_MAPS_MOST = 64, CG_BOX_BARRIER = 8 };
-
-struct cg_map_of {
-    int tensor;
-    et_tensor_map m;
-};
+enum { CG_BOX_BARRIER = 8 };
 
 struct cg_maps {
-    struct cg_map_of of[CG_MAPS_MOST];
-    int n, first; /* first: of the program being emitted */
+    et_box_maps of;
     val all;
     block make, go;
 };

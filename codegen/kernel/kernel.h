@@ -140,6 +140,7 @@ void cg_box_barriers(cg *); /* made, by one work-item; they are there after the 
  */
 void cg_maps_begin(cg *);
 void cg_maps_end(cg *);
+bool cg_has_boxes(const et_func *);
 void cg_maps_settle(cg *); /* before a workgroup ends early: its boxes are waited for */
 
 /* ---- resident.c: a kernel that stays (etrt_abi.h: struct etrt_resident) ---- */

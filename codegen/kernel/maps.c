@@ -23,13 +23,13 @@ void cg_maps_begin(cg *g) {
     struct cg_maps *all = g->maps;
     if (!all->all) {
         LLVMTypeRef type =
-            LLVMArrayType2(g->i8, (uint64_t)CG_MAPS_MOST * (uint64_t)g->t->boxes->map_bytes);
+            LLVMArrayType2(g->i8, (uint64_t)ET_MOST_MAPS * (uint64_t)g->t->boxes->map_bytes);
         all->all = LLVMAddGlobalInAddressSpace(g->mod, type, "maps", g->family->global);
         LLVMSetInitializer(all->all, LLVMConstNull(type));
         LLVMSetLinkage(all->all, LLVMInternalLinkage);
         LLVMSetAlignment(all->all, (unsigned)g->t->boxes->map_bytes);
     }
-    all->first = all->n;
+    all->of.first = all->of.n;
     all->make = cg_block(g, "maps");
     all->go = cg_block(g, "mapped");
     cg_br(g, all->make);
@@ -51,11 +51,11 @@ static void make_all(cg *g) {
     const struct cg_maps *all = g->maps;
     int waves = g->p->workgroup / g->t->wave;
     val scratch = cg_gep(g, g->lds, cg_muli(g, g->wave, g->t->boxes->map_bytes));
-    for (int w = 0; w < waves && all->first + w < all->n; w++) {
+    for (int w = 0; w < waves && all->of.first + w < all->of.n; w++) {
         cg_if own;
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, w)));
-        for (int i = all->first + w; i < all->n; i += waves)
-            g->family->boxes->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor),
+        for (int i = all->of.first + w; i < all->of.n; i += waves)
+            g->family->boxes->make(g, &all->of.of[i].map, begin_of(g, all->of.of[i].tensor),
                                    cg_map_place(g, i), scratch);
         cg_if_end(g, &own);
     }
@@ -68,7 +68,7 @@ void cg_maps_end(cg *g) {
     if (!all || g->producer) return;
     block here = cg_here(g);
     cg_at(g, all->make);
-    if (all->n > all->first) make_all(g);
+    if (all->of.n > all->of.first) make_all(g);
     cg_br(g, all->go);
     cg_at(g, here);
 }
@@ -76,12 +76,12 @@ void cg_maps_end(cg *g) {
 /* Copies in flight have arrived before a workgroup that gives up ends. */
 void cg_maps_settle(cg *g) {
     enum { CLOCKS = 40000 };
-    if (g->maps && g->maps->n) g->family->nap(g, CLOCKS);
+    if (g->maps && g->maps->of.n) g->family->nap(g, CLOCKS);
 }
 
 /* ---- local memory ---- */
 
-static bool has_boxes(const et_func *f) {
+bool cg_has_boxes(const et_func *f) {
     bool any = false;
     for (int i = 0; i < f->nsteps; i++)
         for (int k = 0; k < ET_PLANS; k++)
@@ -95,7 +95,7 @@ int cg_box_bytes(cg *g) {
     if (!g->t->boxes) return 0; /* --without=boxes, of a text that has been planned with them */
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
         for (int i = 0; i < p->nfuncs; i++)
-            any |= has_boxes(&p->funcs[i]);
+            any |= cg_has_boxes(&p->funcs[i]);
     }
     return any ? (ET_BOX_STAGES + 1) * CG_BOX_BARRIER : 0;
 }

@@ -71,6 +71,35 @@ et_boxes_of et_boxes_may(const et_product_cx *g, const et_mainloop *c) {
     return et_box_of(g, c, s->a, s->mvar, s->tm, &box) ? ET_BOXES_ALL : ET_BOXES_WEIGHTS;
 }
 
+int et_boxes_map(et_box_maps *all, int tensor, const et_tensor_map *m) {
+    int i = all->first;
+    for (; i < all->n; i++) {
+        const et_tensor_map *k = &all->of[i].map;
+        if (all->of[i].tensor == tensor && k->pitch == m->pitch && k->rows == m->rows &&
+            k->box_rows == m->box_rows && k->box_bytes == m->box_bytes)
+            return i;
+    }
+    if (i == ET_MOST_MAPS) return -1;
+    all->of[i].tensor = tensor;
+    all->of[i].map = *m;
+    return all->n++;
+}
+
+bool et_boxes_add(const et_product_cx *g, const et_mainloop *c, et_box_maps *all) {
+    const et_step *s = c->s;
+    int was = all->n;
+    for (int i = et_boxes_first(c); i <= s->nacc; i++) {
+        et_box box;
+        if (et_box_of(g, c, i ? s->b[i - 1] : s->a, i ? s->nvar : s->mvar, i ? s->tn : s->tm,
+                      &box) &&
+            et_boxes_map(all, box.tensor, &box.map) >= 0)
+            continue;
+        all->n = was;
+        return false;
+    }
+    return true;
+}
+
 int et_boxes_first(const et_mainloop *c) {
     return c->plan.boxes == ET_BOXES_WEIGHTS ? 1 : 0;
 }

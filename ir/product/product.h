@@ -29,6 +29,7 @@ enum {
     ET_CHUNK_ITEMS = 8,  /* pieces of a work-item, of a chunk in a multistage pipeline, at most */
     ET_CHUNK_PARTS = 4,  /* of such a chunk */
     ET_BOX_STAGES = 9,   /* of a pipeline whose operands come as TMA boxes */
+    ET_MOST_MAPS = 64,   /* tensor maps of a kernel */
     ET_MOST_GUESSED = 4, /* loads that say which weights a tensor chooses */
 };
 
@@ -207,6 +208,19 @@ bool et_box_of(const et_product_cx *, const et_mainloop *, et_expr e, int var, i
                et_box *out);
 et_boxes_of et_boxes_may(const et_product_cx *, const et_mainloop *); /* the most that may be, and
  that the kernel has room for barriers of */
+/* Tensor maps of a kernel, for the boxes of its products: of the part of the program that is looked
+ * at from FIRST on. */
+typedef struct {
+    struct {
+        int tensor;
+        et_tensor_map map;
+    } of[ET_MOST_MAPS];
+    int n, first;
+} et_box_maps;
+/* The map's number, which may be new; -1 where there is no room. */
+int et_boxes_map(et_box_maps *, int tensor, const et_tensor_map *);
+/* Is there room for those of the mainloop's plan? Then they are there. */
+bool et_boxes_add(const et_product_cx *, const et_mainloop *, et_box_maps *);
 int et_boxes_first(const et_mainloop *); /* of the operands a, b[0], b[1] ...: those from here on */
 
 /* ---- early.c: before the tile's waits ---- */

@@ -64,8 +64,10 @@ bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
            et_stream_alike(g, c, et_stream_rows_at_once(g, pieces));
 }
 
-/* With warpgroup MMA lanes copy four rows at a time, LINE of each. */
+/* With warpgroup MMA lanes copy four rows at a time, LINE of each, as they are multiplied. */
 static bool suits_together(const et_product_cx *g, const et_mainloop *c) {
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!et_expr_eq(et_stream_load(g->p, c->s, i), c->s->b[i])) return false;
     return c->warpgroup && c->k > 0 && c->k % c->stage_k == 0 && et_rows_chunks_have(g, c) &&
            c->s->tn % (2 * ROWS) == 0 && et_stream_is_full(g->p, c->s) &&
            c->kc * c->size % LINE == 0 && g->t->wave == ROWS * LINE / PIECE &&

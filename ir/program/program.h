@@ -178,7 +178,7 @@ typedef enum {
  * that tasks write says by then, which is looked at again after the waits; the addresses, and the
  * first weights, of a multistage pipeline of both operands. */
 typedef enum { ET_EARLY_NONE, ET_EARLY_LOADS, ET_EARLY_GUESS, ET_EARLY_PIPELINE } et_early_as;
-/* Which operands of a pipeline are copied as TMA boxes, where there are maps left. */
+/* Which operands of a pipeline are copied as TMA boxes. */
 typedef enum { ET_BOXES_NONE, ET_BOXES_WEIGHTS, ET_BOXES_ALL } et_boxes_of;
 /* Rows that are staged: when their chunk's turn comes; all in front of the mainloop; the same,
  * where elements wait in registers until the largest is known (F16). */

@@ -7,6 +7,7 @@
 #include "passes/cost/stream_many.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
+#include "passes/product/product.h"
 #include <string.h>
 
 enum {
@@ -25,6 +26,8 @@ struct cut {
     int kc, stage_k, stages;
 };
 
+/* Of what the plan's checks let pass, how much: false where too few rows would be in flight, or a
+ * slot has not one chunk. */
 static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *out) {
     enum { K = 16 }; /* of an instruction */
     int size = et_dtype_bytes(s->operand), least = ROW / size, column = s->nacc * s->tn * size;
@@ -41,22 +44,7 @@ static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *ou
         out->stage_k *= 2;
     out->stages = ROWS_BYTES / (s->tm * out->kc * size);
     if (out->stages > MOST_STAGES) out->stages = MOST_STAGES;
-    return column * out->kc <= bytes && k % out->kc == 0 &&
-           et_warpgroup_divides(out->kc, s->wk, K) && out->stages >= LEAST_STAGES;
-}
-
-static bool fits(const et_program *p, const et_step *s, const et_machine *m) {
-    enum { EIGHT = 8 };
-    struct cut by;
-    if (!m->group_waves || !et_step_warpgroup(s, m->group_waves) ||
-        et_expr_loads(p->g->exprs, s->mlive))
-        return false;
-    for (int i = 0; i < s->nacc; i++) {
-        et_expr load = et_stream_load(p, s, i);
-        if (!load.id || !et_expr_eq(load, s->b[i])) return false;
-    }
-    return s->tm <= MOST_ROWS && s->tn % EIGHT == 0 && et_stream_is_full(p, s) &&
-           cut(p, s, m->stream_kb << 10, &by);
+    return s->tm <= MOST_ROWS && out->stages >= LEAST_STAGES;
 }
 
 static int end_of(const et_local *l) {
@@ -113,17 +101,23 @@ void et_stream_many_convert(const et_program *p, et_func *f, const et_machine *m
     }
 }
 
-/* What local memory the function has with slots; -1: it has no use for them. */
+/* What local memory the function has with slots; -1: it has no use for them, or no plan. */
 static int lds_of(const et_program *p, const et_func *f, const et_machine *m) {
-    int products = 0;
-    bool all = true;
     et_func of = *f;
+    struct cut by;
+    et_product_plan plan;
+    int products = 0, with = -1;
     for (int i = 0; i < f->nsteps; i++) {
         products += f->steps[i].kind == ET_STEP_CONTRACT;
-        if (has_chunks(f, &f->steps[i])) all &= fits(p, &f->steps[i], m);
+        if (!has_chunks(f, &f->steps[i])) continue;
+        if (!m->plans || !cut(p, &f->steps[i], m->stream_kb << 10, &by)) return -1;
+        with = i;
     }
-    if (!all || products > 1) return -1;
+    if (products > 1) return -1;
     et_stream_many_convert(p, &of, m);
+    if (with >= 0 && (!et_product_expect(m->plans, p, &of, &of.steps[with], &plan) ||
+                      plan.weights != ET_WEIGHTS_STREAM))
+        return -1;
     return of.lds_bytes;
 }
 

@@ -46,6 +46,7 @@ struct planning {
     et_arena *arena;
     const bool *stored;
     bool *given; /* per grid: the plan of its first product is the text's */
+    et_box_maps *maps;
 };
 
 static et_product_cx context(const struct planning *l, const et_func *f) {
@@ -82,13 +83,15 @@ static bool may_be_early(const et_product_cx *cx, const et_grid *gr, const et_ma
             et_early_may(cx, gr, c, &most) == w->early && w->early_chunks <= most);
 }
 
-static bool suits(const et_product_cx *cx, const et_reuse *u, const et_grid *gr, const et_step *s) {
+static bool suits(const et_product_cx *cx, const et_reuse *u, et_box_maps *maps, const et_grid *gr,
+                  const et_step *s) {
     const char *why;
     et_mainloop c;
     for (int i = 0; i < ET_PLANS; i++) {
         if (!s->plan[i].made) continue;
         if (!et_mainloop_of(cx, s, i, &c, &why)) {
-        } else if (s->plan[i].boxes > et_boxes_may(cx, &c)) {
+        } else if (s->plan[i].boxes > et_boxes_may(cx, &c) ||
+                   (s->plan[i].boxes && !et_boxes_add(cx, &c, maps))) {
             why = "its operands cannot come as TMA boxes, or there is no room for the barriers";
         } else if (s->plan[i].deferred && (s->wk == 1 || !et_sums_as_read(cx, s))) {
             why = "there is no step that could add up partial sums as it reads them";
@@ -112,9 +115,12 @@ static void choose(const struct planning *l, const et_product_cx *cx, const et_r
     const char *why;
     et_mainloop c;
     et_product_choose(cx, s, streamed, deep, l->by->zeros, s->plan, &c);
-    for (int i = 0; i < ET_PLANS; i++)
-        if (s->plan[i].made && et_mainloop_of(cx, s, i, &c, &why))
-            et_product_finish(cx, u, &c, &s->plan[i]);
+    for (int i = 0; i < ET_PLANS; i++) {
+        if (!s->plan[i].made || !et_mainloop_of(cx, s, i, &c, &why)) continue;
+        et_product_finish(cx, u, &c, &s->plan[i]);
+        c.plan.boxes = s->plan[i].boxes;
+        if (c.plan.boxes && !et_boxes_add(cx, &c, l->maps)) s->plan[i].boxes = ET_BOXES_NONE;
+    }
     for (int i = 0; i < ET_PLAN_PACKED; i++)
         if (s->plan[i].made) et_product_prefetch(cx, s, &s->plan[i]);
 }
@@ -159,7 +165,7 @@ static bool plan_grid(const struct planning *l, int grid) {
         if (s->kind == ET_STEP_ATTEND) ok &= attends(&cx, s);
         if (s->kind != ET_STEP_CONTRACT) continue;
         if (s->plan[ET_PLAN_MAIN].made)
-            ok &= suits(&cx, u, gr, s);
+            ok &= suits(&cx, u, l->maps, gr, s);
         else
             choose(l, &cx, u, s, i == use.step, use.deep);
     }
@@ -194,9 +200,11 @@ static void plan_early(const struct planning *l, int grid) {
     memcpy(first_product(&p->funcs[p->grids[grid].func])->plan, of, sizeof of);
 }
 
-static bool plan_program(et_program *p, const et_product_options *by, et_arena *arena) {
-    struct planning l = {p, by, arena, et_program_stored(p, arena), NULL};
+static bool plan_program(et_program *p, const et_product_options *by, et_arena *arena,
+                         et_box_maps *maps) {
+    struct planning l = {p, by, arena, et_program_stored(p, arena), NULL, maps};
     bool ok = true;
+    maps->first = maps->n;
     l.given = et_alloc(arena, (size_t)p->ngrids + 1);
     for (int i = 0; i < p->ngrids; i++) {
         const et_step *s = first_product(&p->funcs[p->grids[i].func]);
@@ -213,10 +221,11 @@ static bool plan_program(et_program *p, const et_product_options *by, et_arena *
 
 bool et_product_plan_all(et_program *whole, const et_product_options *o) {
     et_arena *arena = et_arena_create();
+    et_box_maps *maps = et_alloc(arena, sizeof *maps);
     et_program *p;
     bool ok = true;
     for (int k = 0; (p = et_program_part(whole, k)); k++)
-        ok &= plan_program(p, o, arena);
+        ok &= plan_program(p, o, arena, maps);
     et_arena_destroy(arena);
     return ok;
 }
@@ -238,7 +247,7 @@ static bool is_possible(const et_product_cx *cx, const et_step *s) {
 
 bool et_product_possible(et_program *p, const et_product_options *o) {
     et_arena *arena = et_arena_create();
-    const struct planning l = {p, o, arena, et_program_stored(p, arena), NULL};
+    const struct planning l = {p, o, arena, et_program_stored(p, arena), NULL, NULL};
     bool all = true;
     for (int i = 0; i < p->nfuncs; i++) {
         et_product_cx cx = context(&l, &p->funcs[i]);

@@ -78,7 +78,7 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
         b->at = (int64_t)i * s->tn * r->wide;
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
-    r->bulk = c->p.plan.boxes && cg_has_map(g, r->nsides);
+    r->bulk = c->p.plan.boxes;
     r->boxed = r->bulk ? et_boxes_first(&c->p) : r->nsides;
     for (int i = 0; i < r->nsides; i++)
         if (i >= r->boxed)
