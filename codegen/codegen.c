@@ -314,16 +314,13 @@ static bool generate(cg *g, et_codegen_info *info) {
 }
 
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
-    et_target t = *opt->target;
-    if (et_is_without(opt->without, ET_FEATURE_WARPGROUP)) t.warpgroup = NULL;
-    if (et_is_without(opt->without, ET_FEATURE_BOXES)) t.boxes = NULL;
     cg g = {.whole = p,
             .p = p,
             .x = p->g->exprs,
             .arena = p->g->arena,
             .opt = opt,
-            .t = &t,
-            .family = t.family};
+            .t = opt->target,
+            .family = opt->target->family};
     et_codegen_info info = {0};
     g.packed = et_alloc(g.arena, (size_t)(p->ntensors + 1) * sizeof *g.packed);
     for (int i = 0; et_program_part(p, i); i++)
@@ -334,7 +331,7 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
     LLVMResetFatalErrorHandler();
     LLVMInstallFatalErrorHandler(on_fatal);
     find_memory_handlers();
-    t.family->initialize();
+    g.family->initialize();
     g.texts = et_arena_create();
     g.ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g.ctx, on_diagnostic, &g);

@@ -145,7 +145,7 @@ struct cg {
     struct cg_rows *rows;               /* attention of rows whose first run is known, or NULL */
     struct cg_maps *maps;               /* tensor maps of TMA boxes, or NULL: there are none */
     int box_at, box_bytes_lds;          /* LDS for their barriers; 0: there are none */
-    bool hold;                /* loads stay here, in front of the waits, and have no `invariant` */
+    bool hold; /* loads stay here, in front of the waits, and have no `invariant` */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; the task and tile that

@@ -3,7 +3,6 @@
 #define ET_CODEGEN_OPTIONS_H
 
 #include "codegen/targets/targets.h"
-#include "ir/program/features.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,7 +42,6 @@ typedef struct {
     bool profile;            /* the kernel records when and where every task ran */
     bool resident;           /* the kernel stays and takes steps from mailboxes */
     et_sparse sparse;
-    et_features without;      /* what is left out */
     bool count;               /* machine code of products is counted, where the family does that */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */

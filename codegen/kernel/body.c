@@ -69,7 +69,8 @@ void cg_plan_bodies(cg *g) {
     b->names.event = et_alloc(g->arena, ((size_t)g->p->nevents + 1) * sizeof *b->names.event);
     b->names.wanted = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
     for (int i = 0; i < g->p->ngrids; i++) {
-        bool may = share && !cg_has_boxes(&g->p->funcs[g->p->grids[i].func]); /* maps name tensors */
+        bool may =
+            share && !cg_has_boxes(&g->p->funcs[g->p->grids[i].func]); /* maps name tensors */
         struct body *own = may ? et_table_find(&by_text, b->key[i].text) : NULL;
         if (!own) {
             own = et_alloc(g->arena, sizeof *own);

@@ -92,7 +92,6 @@ bool cg_has_boxes(const et_func *f) {
 int cg_box_bytes(cg *g) {
     et_program *p;
     bool any = false;
-    if (!g->t->boxes) return 0; /* --without=boxes, of a text that has been planned with them */
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
         for (int i = 0; i < p->nfuncs; i++)
             any |= cg_has_boxes(&p->funcs[i]);

@@ -3,7 +3,6 @@
 
 const et_product_cx *cg_cx(cg *g) {
     g->product = et_product_context(g->p, g->f, g->t, g->arena);
-    g->product.without = g->opt->without;
     g->product.packed = g->opt->sparse == ET_SPARSE_2_4;
     g->product.stored = g->stored;
     return &g->product;
@@ -17,7 +16,9 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     const char *why = NULL;
     et_mainloop c, plain;
     if (!s->plan[ET_PLAN_MAIN].made)
-        return "b is not contiguous along k and there is no buffer to stage it";
+        return s->stage_b >= 0 && g->f->locals[s->stage_b].slot
+                   ? "its weights come in slots of a ring, and there is none for them"
+                   : "b is not contiguous along k and there is no buffer to stage it";
     for (int i = 0; i < ET_PLANS && !why; i++)
         if (s->plan[i].made) et_mainloop_of(cg_cx(g), s, i, i ? &c : &plain, &why);
     bool apart = !why && s->plan[ET_PLAN_PACKED].made && !et_mainloop_pairs_with(&plain, &c);

@@ -43,7 +43,8 @@ static val issued(cg *g) {
 
 val cg_ring_scrap(cg *g) {
     val own = cg_muli(g, g->lane, PIECE);
-    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + et_ring_words(g->ring_stages, g->t->wave, false)), own);
+    return cg_gep(
+        g, cg_gepi(g, g->lds, g->ring_at + et_ring_words(g->ring_stages, g->t->wave, false)), own);
 }
 
 val cg_ring_stage(cg *g, const cg_ring *r) {

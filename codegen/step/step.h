@@ -10,8 +10,8 @@ void cg_prefetch_early(cg *, const et_step *);
 /* The copies of weights to LDS whose maps' plans say that they start before the tile's waits. The
  * first product waits for them. */
 void cg_copy_early(cg *);
-/* i1: the tile is the workgroup's first of its grid; NULL: what the step does is not for a next one,
- * or there is none. REUSE is its plan's. */
+/* i1: the tile is the workgroup's first of its grid; NULL: what the step does is not for a next
+ * one, or there is none. REUSE is its plan's. */
 val cg_first_tile(cg *, bool reuse);
 void cg_step_map(cg *, const et_step *);
 /* Loads of maps whose plans say that they are early: of what no task writes before the tile's

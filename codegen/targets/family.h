@@ -25,9 +25,9 @@ typedef struct {
     val (*passed)(cg *, val barrier, val parity);
     val (*is_past)(cg *, val barrier, val parity); /* the same, never blocks */
     void (*arrive)(cg *, val barrier);
-    /* Each lane copies 4, 8 or 16 bytes. 16: read once in a launch, so the first to leave the L2.
-     */
-    void (*copy)(cg *, val to, val from, int bytes);
+    /* Each lane copies 4, 8 or 16 bytes. ONCE: read once in a launch; 16 of them are the first to
+     * leave the L2 then. */
+    void (*copy)(cg *, val to, val from, int bytes, bool once);
     /* 16 bytes: the first BYTES from FROM, zeros after them; otherwise as `copy`. */
     void (*copy_some)(cg *, val to, val from, val bytes);
     /* A uniform i32 as one that the assembler takes to differ between lanes. Destinations of `copy`

@@ -275,7 +275,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return explain(p, o, &passes, NULL, d);
     if (!find_event(p, o->break_event, d)) return false;
-    et_codegen_options codegen = {.target = target,
+    et_codegen_options codegen = {.target = &on.target,
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,
                                   .unoptimised = o->unoptimised,
@@ -285,7 +285,6 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .device_libs = o->device_libs,
                                   .assembler = o->assembler,
                                   .sparse = (et_sparse)o->sparse,
-                                  .without = o->without,
                                   .profile = o->profile_kernel,
                                   .resident = o->resident,
                                   .count = o->explain && !is_page(o->explain),

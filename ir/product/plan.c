@@ -114,7 +114,7 @@ static const char *staging_problem(const et_product_cx *g, const et_mainloop *c)
     const et_product_plan *w = &c->plan;
     bool some = false;
     for (int i = 0; i < c->s->nacc; i++)
-        some |= et_pipeline_may_evict(g, c, i);
+        some |= et_weights_may_evict(g, c, i);
     if (w->unroll < 1 || w->unroll > ET_STAGE_UNROLL ||
         (w->unroll > 1 && w->rows != ET_ROWS_STAGED))
         return "nothing is staged so many items at once";
@@ -122,7 +122,7 @@ static const char *staging_problem(const et_product_cx *g, const et_mainloop *c)
         return "rows cannot be staged so in front of the mainloop";
     if (w->interleaved && !et_pipeline_may_interleave(g, c))
         return "a wave does not read fragments of chunks that are in registers before";
-    if (w->evict_first && !some) return "it has no pipeline of weights that leave the L2 first";
+    if (w->evict_first && !some) return "it copies no weights that could leave the L2 first";
     return NULL;
 }
 

@@ -235,9 +235,10 @@ bool et_early_guess(const et_product_cx *, const et_mainloop *, et_guess *out);
 int et_pipeline_most_held(const et_product_cx *, const et_mainloop *);
 /* May a wave read the next fragments of such a pipeline while it multiplies these? */
 bool et_pipeline_may_interleave(const et_product_cx *, const et_mainloop *);
-/* May b[I] of a pipeline be the first to leave the L2? It is where all tiles that read it run at
- * the same time: not experts' weights, whose tiles are at other chunks of them. */
-bool et_pipeline_may_evict(const et_product_cx *, const et_mainloop *, int i);
+/* May b[I] be the first to leave the L2? Through the weight stream; and in a pipeline, where all
+ * tiles that read it run at the same time: not experts' weights, whose tiles are at other chunks of
+ * them. */
+bool et_weights_may_evict(const et_product_cx *, const et_mainloop *, int i);
 /* Chunks in flight while one is multiplied. */
 int et_pipeline_in_flight(const et_mainloop *);
 /* The most that the first product of a tile of GRID may ask for before the waits, with a pipeline
@@ -260,7 +261,7 @@ bool et_prefetch_suits(const et_product_cx *, const et_step *, const et_product_
 /* ---- reuse.c: what a workgroup's next tile of a grid finds in local memory ---- */
 typedef struct et_reuse et_reuse;
 const et_reuse *et_reuse_of(const et_product_cx *); /* of the context's function; in its arena */
-bool et_reuse_may_step(const et_reuse *, const et_step *); /* what a map or reduction stores */
+bool et_reuse_may_step(const et_reuse *, const et_step *);     /* what a map or reduction stores */
 bool et_reuse_may_rows(const et_reuse *, const et_mainloop *); /* staged rows */
 
 /* ---- stream.c: b through the weight stream ---- */

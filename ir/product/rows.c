@@ -97,9 +97,10 @@ bool et_pipeline_may_interleave(const et_product_cx *g, const et_mainloop *c) {
     return et_pipeline_most_held(g, c) > 0;
 }
 
-bool et_pipeline_may_evict(const et_product_cx *g, const et_mainloop *c, int i) {
+bool et_weights_may_evict(const et_product_cx *g, const et_mainloop *c, int i) {
     const et_node_x *x = et_x(g->x, c->s->b[i]);
-    if (!c->stages || c->stage_k || !g->t->copies || !g->stored ||
+    if (c->streamed) return true;
+    if (!c->stages || !g->t->copies || !g->stored ||
         !et_access_direct(g->p, g->f, c->s, c->s->b[i], c->piece))
         return false;
     for (int d = 0; d < x->nops; d++)

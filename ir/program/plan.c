@@ -12,11 +12,12 @@ const char *et_plan_word(et_plan_words kind, int i) {
     return i >= 0 && i < 8 ? words[kind][i] : NULL;
 }
 
-#define FLAG(of, member) {#member, ET_PLAN_FLAG, offsetof(of, member), 0, 0, 0, 0}
+#define FLAG(of, member)                                                                           \
+    { #member, ET_PLAN_FLAG, offsetof(of, member), 0, 0, 0, 0 }
 #define NUMBER(of, member, unsaid, least, most)                                                    \
-    {#member, ET_PLAN_NUMBER, offsetof(of, member), unsaid, least, most, 0}
+    { #member, ET_PLAN_NUMBER, offsetof(of, member), unsaid, least, most, 0 }
 #define CHOICE(of, member, words)                                                                  \
-    {#member, ET_PLAN_CHOICE, offsetof(of, member), 0, 0, 0, ET_PLAN_WORD_##words}
+    { #member, ET_PLAN_CHOICE, offsetof(of, member), 0, 0, 0, ET_PLAN_WORD_##words }
 
 static const et_plan_option product[] = {
     NUMBER(et_product_plan, row_packed, 0, 2, 16),
@@ -45,7 +46,8 @@ static const et_plan_option reduce[] = {
     FLAG(et_reduce_plan, reuse),
 };
 
-#define OF(options) {options, (int)(sizeof options / sizeof *options)}
+#define OF(options)                                                                                \
+    { options, (int)(sizeof options / sizeof *options) }
 static const struct {
     const et_plan_option *all;
     int count;

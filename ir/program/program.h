@@ -207,7 +207,7 @@ typedef struct {
     int unroll;    /* items of a work-item that are loaded before the first is staged */
     et_prologue_as prologue;
     bool interleaved; /* a wave reads a pipeline's next fragments while it multiplies these */
-    bool evict_first; /* weights of a pipeline are the first to leave the L2 */
+    bool evict_first; /* weights that are copied to stages are the first to leave the L2 */
     bool reuse;       /* a workgroup's next tile finds the staged rows */
 } et_product_plan;
 /* How an ATTEND step is done (ir/product/attend.h), likewise. One row of queries: products are made
@@ -490,8 +490,8 @@ typedef struct {
      * where a tile's weights are; boxes do not depend on tile coordinates (stream.h). */
     et_wait *awaits;
     int nawaits, cawaits;
-    bool deep;  /* STREAMED: double-buffered fragments, where registers suffice */
-    bool calm;  /* STREAMED: its copies, too, have the ring's CALM in flight while half is full */
+    bool deep; /* STREAMED: double-buffered fragments, where registers suffice */
+    bool calm; /* STREAMED: its copies, too, have the ring's CALM in flight while half is full */
     et_tile_order order; /* static, not in slices: which workgroup runs which tile */
     bool early; /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;

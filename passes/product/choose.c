@@ -228,7 +228,7 @@ static bool suits_interleaved(const et_product_cx *g, const et_mainloop *c) {
 static bool suits_eviction(const et_product_cx *g, const et_mainloop *c) {
     bool some = false;
     for (int i = 0; i < c->s->nacc; i++)
-        some |= et_pipeline_may_evict(g, c, i);
+        some |= et_weights_may_evict(g, c, i);
     return some && !et_is_without(g->without, ET_FEATURE_ONCE);
 }
 
@@ -286,7 +286,7 @@ static bool choose_all(const et_product_cx *g, const et_step *s, bool streamed, 
     et_mainloop other;
     for (int i = 0; i < ET_PLANS; i++)
         out[i] = (et_product_plan){0};
-    if (!choose(g, s, streamed, false, c) || (streamed && !et_stream_suits(g, c))) return false;
+    if (!choose(g, s, streamed, false, c) || (c->streamed && !et_stream_suits(g, c))) return false;
     if (deep && et_mainloop_may_deepen(g, c)) c->plan.depth = ET_DEEP;
     out[ET_PLAN_MAIN] = c->plan;
     if (choose_packed(g, c, &other)) out[ET_PLAN_PACKED] = other.plan;

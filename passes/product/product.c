@@ -110,8 +110,8 @@ static bool suits(const et_product_cx *cx, const et_reuse *u, et_box_maps *maps,
 
 /* ---- plans that are chosen ---- */
 
-static void choose(const struct planning *l, const et_product_cx *cx, const et_reuse *u,
-                   et_step *s, bool streamed, bool deep) {
+static void choose(const struct planning *l, const et_product_cx *cx, const et_reuse *u, et_step *s,
+                   bool streamed, bool deep) {
     const char *why;
     et_mainloop c;
     et_product_choose(cx, s, streamed, deep, l->by->zeros, s->plan, &c);
@@ -136,8 +136,7 @@ static bool attends(const et_product_cx *cx, et_step *s) {
 }
 
 /* A map or reduction; STREAMED as for et_map_choose. */
-static bool deals(const et_product_cx *cx, const et_reuse *u, et_step *s,
-                  const et_step *streamed) {
+static bool deals(const et_product_cx *cx, const et_reuse *u, et_step *s, const et_step *streamed) {
     const char *why = NULL;
     bool may = et_reuse_may_step(u, s);
     if (s->kind == ET_STEP_MAP && !s->map.made)

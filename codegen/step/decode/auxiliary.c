@@ -95,7 +95,8 @@ static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int fir
         val whole[] = {piece, LLVMConstInt(g->i64, (unsigned long long)-PIECE, true)};
         piece = cg_call(g, "llvm.ptrmask", 2, t, 2, whole);
     }
-    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), piece, side->piece);
+    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), piece, side->piece,
+                            c->p.plan.evict_first);
 }
 
 static void move(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *by,

@@ -25,7 +25,7 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
 /* ---- into a stage ---- */
 
 bool cg_chunk_once(cg *g, const et_chunks *r, int i) {
-    return i && r->c->p.plan.evict_first && et_pipeline_may_evict(cg_cx(g), &r->c->p, i - 1);
+    return i && r->c->p.plan.evict_first && et_weights_may_evict(cg_cx(g), &r->c->p, i - 1);
 }
 
 static void address(cg *g, const et_chunks *r, et_chunk_operand *s, int j) {

@@ -117,8 +117,8 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
 
 /* Copies are waited for in lots: when a lot is issued, lots before it are in flight, up to the
  * bytes that the stream may have in flight. So memory is always busy, and loads of the consumers,
- * which queue behind the copies, are not delayed long. While half of the stages are full, fewer of a
- * task that is `calm` are in flight. */
+ * which queue behind the copies, are not delayed long. While half of the stages are full, fewer of
+ * a task that is `calm` are in flight. */
 struct lots {
     int copies, most; /* of a lot; lots in flight beside the one being issued */
     int calm;         /* the same while the ring is not LOW */
@@ -199,7 +199,7 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_producer *by, co
                 for (int u = 0; u < pieces; u += t || pieces % wave ? pieces : wave) {
                     g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + u * PIECE),
                                             cg_gepi(g, from[i * l->rounds + t], offset + u * PIECE),
-                                            PIECE);
+                                            PIECE, c->p.plan.evict_first);
                     asked(g, &lots);
                 }
             }
@@ -229,7 +229,8 @@ static void produce_lines(cg *g, const et_contract *c, const cg_producer *by, co
             for (int line = 0; line < lines; line++) {
                 int at = (line * rows + i * s->tn + n) * LINE;
                 g->family->stream->copy(g, cg_gepi(g, to[n / ROWS % 2], at),
-                                        cg_gepi(g, from[i], offset + line * LINE), PIECE);
+                                        cg_gepi(g, from[i], offset + line * LINE), PIECE,
+                                        c->p.plan.evict_first);
                 asked(g, &lots);
             }
         }
@@ -291,7 +292,8 @@ static void produce_packed_chunk(cg *g, const et_contract *c, const cg_producer 
                              (val[]){own, cg_i32(g, all - at - PIECE)});
             val more = LLVMBuildZExt(g->b, to, g->i64, "");
             g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, to), (int64_t)i * all + at),
-                                    cg_gepi(g, cg_gep(g, from[i], more), at), PIECE);
+                                    cg_gepi(g, cg_gep(g, from[i], more), at), PIECE,
+                                    c->p.plan.evict_first);
             asked(g, &lots);
         }
 }

@@ -63,11 +63,11 @@ val nvptx_once(cg *g) {
     return LLVMBuildCall2(g->b, type, a, NULL, 0, "");
 }
 
-static void copy(cg *g, val to, val from, int bytes) {
+static void copy(cg *g, val to, val from, int bytes, bool once) {
     static const char *const text[] = {"cp.async.ca.shared.global [$0], [$1], 4;",
                                        "cp.async.ca.shared.global [$0], [$1], 8;",
                                        "cp.async.cg.shared.global [$0], [$1], 16;"};
-    if (bytes == 16 && !et_is_without(g->opt->without, ET_FEATURE_ONCE))
+    if (bytes == 16 && once)
         assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2;",
                  "r,l,l,~{memory}", 3, (val[]){to, from, nvptx_once(g)});
     else

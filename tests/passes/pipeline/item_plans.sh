@@ -73,6 +73,10 @@ changes() { # MODEL
         try "$1" vector "s/ early [a-z]*//; s/\$/ early $early/"
         try "$1" vector "s/vector.*/vector 1 early $early/"
     done
+    for of in vector lanes; do
+        try "$1" $of 's/ reuse//'
+        try "$1" $of 's/ reuse//; s/$/ reuse/'
+    done
     for n in 1 2 4 8 16 32 64 128 256 512 1024; do
         try "$1" lanes "s/lanes [0-9]*/lanes $n/"
         try "$1" lanes "s/lanes.*/lanes $n vector 1 unroll 3/"

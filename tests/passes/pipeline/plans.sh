@@ -45,12 +45,37 @@ for etg in plain.etg row.etg quantised.etg; do
     for n in 1 2 3 4 8 16; do try "$etg" "s/lane [0-9]*/lane $n/"; done
     for n in 1 2 3 4 64; do try "$etg" "s/sums [0-9]*/sums $n/"; done
     for n in 2 4 16; do try "$etg" "s/ row_packed [0-9]*//; s/\$/ row_packed $n/"; done
-    for early in none loads guess 'pipeline 0' 'pipeline 2'; do
+    for early in none loads guess pipeline 'pipeline early_chunks 2'; do
         try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
     done
-    for word in maybe_packed boxes 'boxes weights' deferred 'prefetch 64' prefetch_auxiliary; do try "$etg" "s/\$/ $word/"; done
-    try "$etg" 's/ deferred//'
+    for word in maybe_packed 'boxes all' 'boxes weights' deferred 'prefetch 64' prefetch_auxiliary interleaved evict_first reuse; do
+        try "$etg" "s/\$/ $word/"
+    done
+    for word in deferred reuse 'unroll [0-9]*' 'prologue [a-z]*'; do try "$etg" "s/ $word//"; done
+    for n in 2 3 8; do try "$etg" "s/ unroll [0-9]*//; s/\$/ unroll $n/"; done
+    for prologue in staged registers; do try "$etg" "s/ prologue [a-z]*//; s/\$/ prologue $prologue/"; done
+    # The order of tiles, too, is the text's.
+    for order in adjacent back_and_forth; do
+        sed "s/^ *task .*/& order $order/" "${etg%.etg}.eti" > ordered.eti
+        "$bin/etcc" ordered.eti $compile -o ordered.hsaco
+        "$bin/check_kernel" "$etg" ordered.hsaco $check || die "$etg with tiles in the order $order is wrong"
+    done
 done
+# Rows that a workgroup's next tile finds, which those of the same k and other columns are.
+cat > reuse.etg << 'END'
+model reuse
+input x : bf16[1, 2048]
+weight g : bf16[2048]
+weight u : e4m3[512, 2048]
+weight s : f32[512, 1]
+output y : f32[1, 512] = rmsnorm(x, g, eps=1e-5) @ bf16(f32(u) * s).T
+END
+"$bin/etcc" reuse.etg --to scheduled -o reuse.eti
+for word in reuse 'prologue staged'; do grep -q "^ *plan rows .* $word" reuse.eti || die "reuse.eti has no $word"; done
+grep -q '^ *plan lanes .* reuse$' reuse.eti || die 'each tile of reuse.eti adds up the squares of the same rows'
+for word in reuse 'unroll [0-9]*' 'prologue [a-z]*'; do try reuse.etg "s/ $word//"; done
+for n in 2 3 8; do try reuse.etg "s/ unroll [0-9]*//; s/\$/ unroll $n/"; done
+try reuse.etg 's/ prologue [a-z]*//; s/$/ prologue registers/'
 # What is prefetched, which NVIDIA's GPUs alone can: lines of weights behind those that come early, up to k of them.
 cat > wide.etg << 'END'
 model wide

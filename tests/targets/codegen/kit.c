@@ -196,7 +196,6 @@ void kit_compile(kit *k) {
         p->count = p->nitems;
     }
     et_product_plan_all(p, &(et_product_options){.target = k->opt.target,
-                                                 .without = k->opt.without,
                                                  .packed = k->opt.sparse == ET_SPARSE_2_4,
                                                  .zeros = k->opt.sparse == ET_SPARSE_ZEROS});
     if (getenv("KIT_DUMP")) et_program_print(p, stdout);

@@ -174,7 +174,7 @@ if [ "$target" = sm_90 ]; then
     ! cmp -s gathered.eti boxes.eti || die 'gathered.eti: rows of groups have no pipeline'
     "$bin/etcc" boxes.eti --target="$target" -o $ptx
     ! "$bin/etcc" boxes.eti --target="$target" --without=boxes -o no.ptx 2> said || die 'a plan with boxes was taken without any'
-    sed 's/^    plan rows pipeline.*/& boxes/' gathered.eti > boxes.eti
+    sed 's/^    plan rows pipeline.*/& boxes all/' gathered.eti > boxes.eti
     ! "$bin/etcc" boxes.eti --target="$target" -o no.ptx 2> said || die 'gathered rows came as boxes'
     grep -q 'cannot come as TMA boxes' said || die "gathered rows as boxes: $(cat said)"
     order=$(awk '/cp\.async\.cg/ { print "c" } /bar\.sync/ { print "B" } /arrive\.expect_tx/ { print "E" } /bulk\.tensor/ { print "C" }
