@@ -125,7 +125,7 @@ void et_machine_list(FILE *to) {
 int et_machine_slots(const et_machine *m, int locals, int slot) {
     int from = (locals + ET_RING_ALIGN - 1) / ET_RING_ALIGN * ET_RING_ALIGN;
     int left = m->lds_bytes - et_lds_words(m->waves) - from, n = slot > 0 ? left / slot : 0;
-    while (n > 0 && n * slot + et_ring_words(n, m->wave_size, m->ahead_kb > 0) > left)
+    while (n > 0 && n * slot + et_ring_words(n, m->wave_size, m->prefetch_kb > 0) > left)
         n--;
     return n > 0 ? n : 0;
 }
