@@ -14,7 +14,7 @@ scheduled() { # FILE OPTION...
 scheduled "$etg"
 [ "$(grep -c ' slot$' out.eti)" = 2 ] || die "slots: $(grep 'local' out.eti)"
 [ "$(grep -c ' streamed$' out.eti)" = 2 ] || die "tasks: $(grep ' task ' out.eti)"
-grep -q '^ring [4-9] of 32768 flight [0-9]* ahead ' out.eti || die "ring: $(grep '^ring' out.eti)"
+grep -q '^ring [4-9] of 32768 flight [0-9]* prefetch ' out.eti || die "ring: $(grep '^ring' out.eti)"
 "$etcc" "$etg" --machine=H100 --variants=1 -o direct.k
 "$etcc" out.eti --machine=H100 -o read.k
 cmp direct.k read.k || die 'another kernel of the program that was written and read'
