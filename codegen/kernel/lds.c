@@ -44,7 +44,7 @@ static void place_words(cg *g, int at) {
     g->trace_at = g->box_at + g->box_bytes_lds;
     g->step_at = g->trace_at + cg_trace_lds(g);
     g->lds_bytes = g->step_at + cg_step_bytes(g);
-    et_check(g->lds_bytes - at <= et_lds_words(g->p->workgroup / g->t->wave));
+    et_check(g->lds_bytes - at <= ET_LDS_OWN);
 }
 
 /* Where stages begin behind the locals of a part, and how many there are. */

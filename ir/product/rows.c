@@ -68,7 +68,7 @@ et_prologue_as et_rows_prologue(const et_product_cx *g, const et_mainloop *c) {
         (c->deep && !c->streamed) || c->chunks < 2 || most > 16 ||
         4 + c->room - et_log2_up(most) < et_log2_up(c->chunks))
         return ET_PROLOGUE_NONE;
-    bool row = c->f16 && lo == 1 && most == 1 && c->kc % EACH == 0;
+    bool row = c->row_scaled && lo == 1 && most == 1 && c->kc % EACH == 0;
     return row && items <= ET_ROW_ITEMS ? ET_PROLOGUE_REGISTERS : ET_PROLOGUE_STAGED;
 }
 

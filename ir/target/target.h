@@ -71,7 +71,7 @@ typedef struct {
  * most: words of the schedule, barriers of TMA boxes, and words of reductions over waves. */
 enum { ET_LDS_OWN = 1024 };
 static inline int et_lds_words(int waves) {
-    return 384 + 16 * waves;
+    return 256 + 16 * waves;
 }
 
 typedef struct et_target {
