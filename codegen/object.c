@@ -13,7 +13,7 @@
 /* LLVM's own pipeline takes 25 ms for the tiles of a product, and to machine code as long again. In
  * a kernel of hundreds of different ones time counts for more than the last per cent: what is left
  * are the passes that matter, which take half of that in all. */
-enum { MANY_BODIES = 64 };
+enum { MANY_BODIES = 128 };
 static const char brief[] = "always-inline,globaldce,"
                             "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
                             "fixpoint>,loop-simplify,lcssa,loop-mssa(licm),"

@@ -21,7 +21,7 @@ check "$models/qwen3_moe.etg" 2 --set N=3
 check "$models/mixtral.etg" 2 --set N=3
 for schedule in dynamic hybrid; do
     "$bin/etcc" "$here/gqa.etg" --devices=2 --schedule=$schedule --target=$target -o "$out/k.$schedule"
-    "$bin/check_kernel" "$here/gqa.etg" "$out/k.$schedule" --device "emu:$target:cus=8:agents=2" --device "emu:$target:cus=3:agents=2:seed=3" \
+    "$bin/check_kernel" "$here/gqa.etg" "$out/k.$schedule" --device "emu:$target:cus=8:agents=2" --device "emu:$target:cus=6:agents=2:seed=3" \
         --runs 3 --workgroups 0 --workgroups 2
 done
 "$bin/etcc" "$here/mlp.etg" --devices=2 --flag-in-data=all --target=$target -o "$out/k.all"

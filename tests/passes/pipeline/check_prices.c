@@ -143,6 +143,7 @@ static void check_warpgroup(const et_program *p, const et_grid *g, const et_step
     et_mainloop loop;
     cx.without = c.m->plans->without;
     cx.packed = c.m->plans->packed;
+    cx.stored = et_program_stored(p, c.arena);
     if (!et_mainloop_of(&cx, s, ET_PLAN_MAIN, &loop, &why)) {
         printf("%s: %s: its plan makes no mainloop: %s\n", c.file, g->name, why);
         c.disagreements++;
