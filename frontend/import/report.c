@@ -6,7 +6,7 @@ enum { SHOWN = 20 };
 
 /* Names come from files we do not trust: nothing of them may steer a terminal. */
 static void say(const char *kind, const char *where, const char *fmt, va_list ap) {
-    char text[1024];
+    char text[4096];
     vsnprintf(text, sizeof text, fmt, ap);
     for (char *p = text; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';

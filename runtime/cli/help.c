@@ -83,18 +83,29 @@ static const char *commands_of(const cli_tool *tool, const cli_option *o, char *
     return out;
 }
 
+/* Names that have no room beside their option stand behind what it does. */
+static void move_names(const cli_option *o, char form[FORM], char *out, size_t bytes) {
+    int n = snprintf(out, bytes, ": ");
+    for (char *p = strtok(form, "|"); p && n < (int)bytes; p = strtok(NULL, "|"))
+        n += snprintf(out + n, bytes - (size_t)n, "%s%s", n > 2 ? ", " : "", p);
+    snprintf(form, FORM, "NAME%s", o->commas ? "[,...]" : "");
+}
+
 static void help_row(const cli_tool *tool, const cli_option *o, FILE *to) {
-    char form[FORM], whose[FORM], text[2048];
+    char form[FORM], whose[FORM], names[2 * FORM] = "", text[2048];
     if (o->kind == CLI_GROUP) {
         fprintf(to, "\n%s:\n", o->help);
         return;
     }
     const char *value = cli_takes_value(o) ? cli_form(o, form, sizeof form) : "";
+    if (*value && o->name && !o->arg && strlen(o->name) + strlen(form) + strlen("  --=") > WIDTH)
+        move_names(o, form, names, sizeof names);
     int n = o->letter ? fprintf(to, "  -%c%s", o->letter, o->name ? ", " : " ") : fprintf(to, "  ");
     n += o->name ? fprintf(to, "--%s%s%s%s%s", o->name, o->otherwise ? "[" : "", *value ? "=" : "",
                            value, o->otherwise ? "]" : "")
                  : fprintf(to, "%s", value);
-    snprintf(text, sizeof text, "%s%s", o->help, commands_of(tool, o, whose, sizeof whose));
+    snprintf(text, sizeof text, "%s%s%s", o->help, names,
+             commands_of(tool, o, whose, sizeof whose));
     explain(to, n, text);
 }
 
