@@ -43,7 +43,9 @@ static void reduce(struct run *m, const et_step *s) {
         run_store(m, &s->to, false, 0, s->red == ET_RED_SUM ? (float)sum : most);
 }
 
-static void iterate(struct run *m, const et_step *s) {
+/* ONE for each work-item of a step that its mask lets through. */
+static void each_item(struct run *m, const et_step *s,
+                      void (*one)(struct run *, const et_step *, void *), void *user) {
     int64_t extent[ET_MAX_VARS], total = 1;
     for (int v = 0; v < s->nvars; v++)
         total *= extent[v] = run_whole(m, et_var_extent(m->x, s->vars[v]));
@@ -52,14 +54,18 @@ static void iterate(struct run *m, const et_step *s) {
         m->item = e;
         for (int v = s->nvars - 1; v >= 0; v--, left /= extent[v + 1])
             m->vars[s->vars[v]] = left % extent[v];
-        if (s->mask.id && !run_eval_i(m, s->mask)) continue;
-        if (s->kind == ET_STEP_REDUCE)
-            reduce(m, s);
-        else if (et_x(m->x, s->value)->type == ET_T_F32)
-            run_store(m, &s->to, false, 0, run_eval_f(m, s->value));
-        else
-            run_store(m, &s->to, true, run_eval_i(m, s->value), 0);
+        if (!s->mask.id || run_eval_i(m, s->mask)) one(m, s, user);
     }
+}
+
+static void map_or_reduce(struct run *m, const et_step *s, void *user) {
+    (void)user;
+    if (s->kind == ET_STEP_REDUCE)
+        reduce(m, s);
+    else if (et_x(m->x, s->value)->type == ET_T_F32)
+        run_store(m, &s->to, false, 0, run_eval_f(m, s->value));
+    else
+        run_store(m, &s->to, true, run_eval_i(m, s->value), 0);
 }
 
 static float *matrix(struct run *m, const et_step *s, et_expr e, int var, int64_t rows, int64_t k) {
@@ -195,28 +201,33 @@ static void scan_one(struct run *m, const et_step *s, bool fresh, bool keep, int
     run_store(m, &s->to, false, 0, (float)out);
 }
 
+static void iterate(struct run *m, const et_step *s) {
+    each_item(m, s, map_or_reduce, NULL);
+}
+
+struct scanned {
+    int64_t rows, size; /* size: elements of the state that a result has */
+    float *state;
+};
+
+static void scan_rows(struct run *m, const et_step *s, void *user) {
+    const struct scanned *n = user;
+    for (int64_t i = 0; i < n->rows && !m->failed; i++) {
+        m->vars[s->rvar] = i;
+        bool keep = !s->scan[ET_SC_KEEP].id || run_eval_i(m, s->scan[ET_SC_KEEP]);
+        bool fresh = !keep || (s->scan[ET_SC_FRESH].id && run_eval_i(m, s->scan[ET_SC_FRESH]));
+        scan_one(m, s, fresh, keep, n->size, n->state);
+    }
+}
+
 /* Results are work-items of their own, which go through all rows. */
 static void scan(struct run *m, const et_step *s) {
-    int64_t extent[ET_MAX_VARS], total = 1, size = run_whole(m, et_var_extent(m->x, s->evar));
-    int64_t rows = run_eval_i(m, s->rextent);
-    float *state = malloc((size_t)size * sizeof *state);
-    if (!state) run_fail(m, "out of memory");
-    for (int v = 0; v < s->nvars; v++)
-        total *= extent[v] = run_whole(m, et_var_extent(m->x, s->vars[v]));
-    for (int64_t e = 0; e < total && !m->failed; e++) {
-        int64_t left = e;
-        m->item = e;
-        for (int v = s->nvars - 1; v >= 0; v--, left /= extent[v + 1])
-            m->vars[s->vars[v]] = left % extent[v];
-        if (s->mask.id && !run_eval_i(m, s->mask)) continue;
-        for (int64_t i = 0; i < rows && !m->failed; i++) {
-            m->vars[s->rvar] = i;
-            bool keep = !s->scan[ET_SC_KEEP].id || run_eval_i(m, s->scan[ET_SC_KEEP]);
-            bool fresh = !keep || (s->scan[ET_SC_FRESH].id && run_eval_i(m, s->scan[ET_SC_FRESH]));
-            scan_one(m, s, fresh, keep, size, state);
-        }
-    }
-    free(state);
+    struct scanned n = {run_eval_i(m, s->rextent), run_whole(m, et_var_extent(m->x, s->evar)),
+                        NULL};
+    n.state = malloc((size_t)n.size * sizeof *n.state);
+    if (!n.state) run_fail(m, "out of memory");
+    each_item(m, s, scan_rows, &n);
+    free(n.state);
 }
 
 static size_t elements(const et_local *l) {

@@ -32,31 +32,20 @@ const struct machine *schema_format(struct maker *m, const char *format) {
     return kept(m, format, true);
 }
 
-struct word {
-    const char *text;
-    size_t bytes;
-};
-
-static int in_order(const void *a, const void *b) {
-    const struct word *x = a, *y = b;
-    int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
-    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 /* The strings among VALUES. */
 static struct machine *words(const json_t *values) {
     size_t n = 0, most = json_array_size(values) + 1;
-    struct word *words = malloc(most * sizeof *words);
+    struct machine_word *words = malloc(most * sizeof *words);
     const char **texts = malloc(most * sizeof *texts);
     size_t *bytes = malloc(most * sizeof *bytes);
     struct machine *m = NULL;
     for (size_t i = 0; words && i < json_array_size(values); i++) {
         const json_t *v = json_array_get(values, i);
         if (json_is_string(v))
-            words[n++] = (struct word){json_string_value(v), json_string_length(v)};
+            words[n++] = (struct machine_word){json_string_value(v), json_string_length(v)};
     }
     if (words && texts && bytes) {
-        qsort(words, n, sizeof *words, in_order);
+        qsort(words, n, sizeof *words, machine_word_order);
         for (size_t i = 0; i < n; i++) {
             texts[i] = words[i].text;
             bytes[i] = words[i].bytes;

@@ -6,19 +6,8 @@
 
 /* ---- words ---- */
 
-struct word {
-    const char *text;
-    size_t bytes;
-};
-
-static int in_order(const void *a, const void *b) {
-    const struct word *x = a, *y = b;
-    int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
-    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 /* Words in order that have N bytes in common and then the same one: up to where they differ. */
-static size_t common(const struct word *first, const struct word *last, size_t n) {
+static size_t common(const struct machine_word *first, const struct machine_word *last, size_t n) {
     while (n < first->bytes && n < last->bytes && first->text[n] == last->text[n])
         n++;
     return n;
@@ -26,7 +15,7 @@ static size_t common(const struct word *first, const struct word *last, size_t n
 
 /* What is left of words FIRST to LAST behind N bytes that they share. Rules are made before they
  * are referred to: those of the branches first. */
-static int32_t tree(struct rules *r, const struct word *words, size_t first, size_t last,
+static int32_t tree(struct rules *r, const struct machine_word *words, size_t first, size_t last,
                     size_t n) {
     size_t branches = 0, *ends = NULL;
     int32_t rule, *rests = NULL;
@@ -71,15 +60,15 @@ static int32_t tree(struct rules *r, const struct word *words, size_t first, siz
 }
 
 int32_t words_rule(struct rules *r, const char *const *texts, const size_t *bytes, size_t n) {
-    struct word *words = malloc((n + 1) * sizeof *words);
+    struct machine_word *words = malloc((n + 1) * sizeof *words);
     if (!words) r->failed = true;
     if (!n || r->failed) {
         free(words);
         return rules_new(r);
     }
     for (size_t i = 0; i < n; i++)
-        words[i] = (struct word){texts[i], bytes[i]};
-    qsort(words, n, sizeof *words, in_order);
+        words[i] = (struct machine_word){texts[i], bytes[i]};
+    qsort(words, n, sizeof *words, machine_word_order);
     int32_t rule = tree(r, words, 0, n - 1, 0);
     free(words);
     return rule;

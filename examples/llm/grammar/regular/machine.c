@@ -229,6 +229,12 @@ struct machine *machine_length(int64_t least, int64_t most) {
 
 /* ---- words ---- */
 
+int machine_word_order(const void *a, const void *b) {
+    const struct machine_word *x = a, *y = b;
+    int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
 struct words {
     const char *const *at;
     const size_t *bytes;

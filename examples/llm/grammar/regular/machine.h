@@ -41,6 +41,12 @@ struct machine *machine_without(struct machine *a, const struct machine *b);
 
 /* Texts of LEAST to MOST characters of UTF-8; MOST -1: any number. */
 struct machine *machine_length(int64_t least, int64_t most);
+/* A word, and which of two comes first by their bytes (for qsort). */
+struct machine_word {
+    const char *text;
+    size_t bytes;
+};
+int machine_word_order(const void *, const void *);
 /* N words, in the order of their bytes. */
 struct machine *machine_words(const char *const *words, const size_t *bytes, size_t n);
 
