@@ -31,6 +31,23 @@ static int run_chat_template(void *o) {
 
 static const cli_tool tool;
 
+/* Seconds, or as many minutes or hours. */
+static bool take_idle(void *options, const char *value) {
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {0, 1}};
+    struct options *o = options;
+    char *end;
+    double n = strtod(value, &end);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (*end != units[i].letter || (*end && end[1])) continue;
+        o->serve.idle_seconds = n * units[i].seconds;
+        return end != value && o->serve.idle_seconds > 0 && o->serve.idle_seconds < 1e8;
+    }
+    return false;
+}
+
 /* [NAME=]DIR; a folder may have such a name itself. */
 static struct serve_model read_model(char *text) {
     struct stat st;
@@ -274,6 +291,10 @@ static const cli_option options[] = {
     {"launch-timeout", 0, CLI_REAL, "SECONDS", TO(serve.launch_seconds),
      "a launch that takes longer is ended, and fails (none is too long)", .hi = 86400,
      .may = SERVE},
+    {"idle", 0, CLI_TAKE, "TIME",
+     .help = "without a request for as long (30s, 10m, 2h), give the device's memory back until "
+             "one comes (never)",
+     .take = take_idle, .may = SERVE},
     {"no-prefix-cache", 0, CLI_FLAG, NULL, TO(serve.forget), "read every prompt from its beginning",
      .may = SERVE},
     {"body-limit", 0, CLI_INT, "BYTES", TO(serve.body_limit), "most of a request (8 MiB)",

@@ -121,6 +121,7 @@ void engine_stats(struct engine *e, struct engine_stats *out) {
     *out = e->shown_stats;
     out->running = e->nactive;
     out->waiting = e->nwaiting;
+    out->asleep = e->launcher->asleep;
     pthread_mutex_unlock(&e->launcher->lock);
 }
 
@@ -226,6 +227,7 @@ static void close_all(struct launcher *l) {
         pthread_mutex_lock(&l->lock);
         l->stop = true;
         pthread_cond_signal(&l->wake);
+        pthread_cond_broadcast(&l->heard);
         pthread_mutex_unlock(&l->lock);
         pthread_join(l->thread, NULL);
     }
@@ -234,6 +236,7 @@ static void close_all(struct launcher *l) {
         engine_free(&l->engines[i]);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->wake);
+    pthread_cond_destroy(&l->heard);
     free(l->kernel_file);
     free(l->device);
     free(l->engines);
@@ -247,6 +250,7 @@ bool engine_open(const struct engine_options *o, const struct engine_model *mode
     if (!l) return llm_fail(err, "out of memory");
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->wake, NULL);
+    pthread_cond_init(&l->heard, NULL);
     if (!open_all(l, o, models, n, err)) {
         close_all(l);
         return false;

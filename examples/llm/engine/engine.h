@@ -36,6 +36,7 @@ struct engine_options {
     bool forget;   /* no prefix cache: slots are not searched for the beginning of a prompt */
     bool timed;    /* measure the device's time of each launch */
     double launch_seconds; /* a launch that takes longer is ended and fails; 0: no limit */
+    double idle_seconds;   /* without a sequence for as long, it sleeps; 0: never */
     int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
                               With ABORT_AGAIN every Nth. */
     bool abort_again;
@@ -132,6 +133,16 @@ void engine_wake(struct engine *);
  * sequence needs it. Nothing happens if END was called already. */
 void engine_cancel(struct engine *, uint64_t id);
 
+/* Asleep: the device is closed and its memory given back, with the keys and values of all
+ * sequences. The weights are read again from their files, which the host keeps in memory while it
+ * has room. All engines that were opened with this one sleep and wake together; the next sequence
+ * wakes them. */
+/* Returns when they sleep. False: a sequence runs or waits. */
+bool engine_sleep(struct engine *, char *err);
+/* Returns when they are awake. False: the device cannot be opened; the next sequence tries again.
+ */
+bool engine_rouse(struct engine *, char *err);
+
 /* Counters as of the last launch. Totals are since the engine was opened. */
 struct engine_stats {
     int64_t running, waiting;   /* sequences with a slot, and without */
@@ -139,8 +150,10 @@ struct engine_stats {
                                    pages) */
     int64_t preempted;          /* times that a sequence lost its slot */
     int64_t launches, failures; /* launches that succeeded; that failed */
-    int64_t early;     /* of those that succeeded: read while another model's part still ran */
-    int64_t cancelled; /* launches ended early, mostly because no sequence needed them */
+    int64_t early; /* of those that succeeded: read while another model's part still ran */
+    int64_t slept; /* times that it went to sleep */
+    bool asleep;
+    int64_t cancelled;        /* launches ended early, mostly because no sequence needed them */
     int64_t prompts, written; /* tokens fed: of prompts, and of generated texts */
     int64_t generated;        /* tokens generated */
     int64_t asked, cached;    /* tokens of prompts that got a slot; of these, found in the cache */

@@ -29,23 +29,30 @@ static bool has_changed(const struct engine *e) {
            lm->max_tokens != s->max_tokens || lm->page != s->page || lm->pages != s->pages;
 }
 
-static void close_device(struct launcher *l) {
+void launcher_close(struct launcher *l) {
     lm_close(&l->kernel);
     for (int i = 0; i < l->n; i++)
         l->engines[i].lm = NULL;
 }
 
-/* The device again, after it was lost. Those that were not in the launch go on; where it cannot be
- * opened all are failed, and those that come later have it tried once more. */
-static bool have_device(struct launcher *l) {
-    char err[LLM_ERR];
+bool launcher_wake(struct launcher *l, char *why) {
     if (l->kernel.session) return true;
-    bool ok = launcher_open(l, err);
+    bool ok = launcher_open(l, why);
     for (int i = 0; ok && i < l->n; i++)
         if (has_changed(&l->engines[i]))
-            ok = llm_fail(err, "%s has changed since it was loaded", l->kernel_file);
-    if (ok) return true;
-    close_device(l);
+            ok = llm_fail(why, "%s has changed since it was loaded", l->kernel_file);
+    if (!ok) launcher_close(l);
+    pthread_mutex_lock(&l->lock);
+    l->asleep = l->asleep && !ok;
+    pthread_mutex_unlock(&l->lock);
+    return ok;
+}
+
+/* Those that were not in the launch that lost it go on; where it cannot be opened all are failed,
+ * and those that come later have it tried once more. */
+static bool have_device(struct launcher *l) {
+    char err[LLM_ERR];
+    if (launcher_wake(l, err)) return true;
     for (int i = 0; i < l->n; i++)
         for (int64_t k = l->engines[i].nactive; k-- > 0;)
             engine_finish(&l->engines[i], l->engines[i].active[k], ENGINE_FAILED, err);
@@ -191,13 +198,6 @@ static void step(struct launcher *l) {
 
 /* ---- the thread ---- */
 
-/* With the lock held. */
-static bool is_idle(const struct launcher *l) {
-    for (int i = 0; i < l->n; i++)
-        if (l->engines[i].nactive || l->engines[i].first) return false;
-    return true;
-}
-
 static void *work(void *user) {
     struct launcher *l = user;
     for (;;) {
@@ -209,12 +209,7 @@ static void *work(void *user) {
             running += l->engines[i].nactive;
         }
         if (running) l->steps.admit += lm_now() - from;
-        pthread_mutex_lock(&l->lock);
-        while (is_idle(l) && !l->stop)
-            pthread_cond_wait(&l->wake, &l->lock);
-        bool over = l->stop && is_idle(l);
-        pthread_mutex_unlock(&l->lock);
-        if (over) return NULL;
+        if (!rest(l)) return NULL;
         if (running && !l->stop) step(l);
     }
 }

@@ -92,6 +92,11 @@ struct launcher {
     pthread_cond_t wake;
     uint64_t nids;
     bool woken; /* by engine_wake, since it was looked last */
+    /* What engine_sleep and engine_rouse ask of the thread, and what became of it. */
+    enum wish { WISH_NOTHING, WISH_SLEEP, WISH_WAKE } wish;
+    pthread_cond_t heard; /* WISH is WISH_NOTHING again */
+    bool asleep;
+    char why[LLM_ERR]; /* it did not wake */
     atomic_bool stop;
 };
 
@@ -142,6 +147,14 @@ bool launch_is_wanted(const struct engine *);
 bool launcher_start(struct launcher *, char *err);
 /* Opens kernel and device anew, or for the first time. */
 bool launcher_open(struct launcher *, char *err);
+
+/* The device again, after it was lost or while it sleeps. False: it cannot be had, for WHY. */
+bool launcher_wake(struct launcher *, char *why);
+void launcher_close(struct launcher *);
+
+/* rest.c: what the thread does while no sequence runs or waits. */
+/* Waits for one, or for the end, or for a wish, which it grants. False: it is the end. */
+bool rest(struct launcher *);
 
 /* queue.c: who waits, who has a slot, and how they leave. */
 /* Those that were cancelled leave; those that wait get what slots there are. */

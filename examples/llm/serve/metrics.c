@@ -144,6 +144,8 @@ enum of_engine {
     FAILURES,
     EARLY,
     CANCELLED,
+    SLEPT,
+    ASLEEP,
     READ,
     GUESSED,
     RIGHT,
@@ -175,6 +177,8 @@ static const struct {
                "Launches that gave this model's tokens before another model was done."},
     [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
                    "Launches that were ended early: all their requests were cancelled."},
+    [SLEPT] = {"etllm_sleeps_total", "counter", "Times that the device's memory was given back."},
+    [ASLEEP] = {"etllm_asleep", "gauge", "1: it is given back until the next request."},
     [READ] = {"etllm_read_bytes_total", "counter",
               "Bytes that were read of launches: logits, and tokens that they chose."},
     [GUESSED] = {"vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens that were guessed."},
@@ -202,6 +206,8 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[FAILURES] = (double)s->failures;
     v[EARLY] = (double)s->early;
     v[CANCELLED] = (double)s->cancelled;
+    v[SLEPT] = (double)s->slept;
+    v[ASLEEP] = s->asleep;
     v[READ] = (double)s->read;
     v[GUESSED] = (double)s->guessed;
     v[RIGHT] = (double)s->right;

@@ -66,6 +66,7 @@ static bool open_engines(struct server *s, char *err) {
                                .forget = o->forget,
                                .timed = o->timed,
                                .launch_seconds = o->launch_seconds,
+                               .idle_seconds = o->idle_seconds,
                                .abort_launch = o->abort_launch,
                                .abort_again = o->abort_again};
     for (int i = 0; i < s->nmodels; i++)

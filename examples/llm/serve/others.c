@@ -16,6 +16,34 @@ enum MHD_Result others_missing(struct exchange *x) {
     return http_fault(x, &f);
 }
 
+/* ---- sleep: of the whole kernel, with all its models ---- */
+
+static enum MHD_Result tell_asleep(struct exchange *x) {
+    struct engine_stats t;
+    engine_stats(x->server->models[0].engine, &t);
+    return http_json(x, 200, json_pack("{s:b}", "is_sleeping", t.asleep));
+}
+
+enum MHD_Result others_sleep(struct exchange *x) {
+    char err[LLM_ERR];
+    struct fault f;
+    if (engine_sleep(x->server->models[0].engine, err)) return tell_asleep(x);
+    fault_set(&f, 409, NULL, "busy", "%s", err);
+    return http_fault(x, &f);
+}
+
+enum MHD_Result others_wake(struct exchange *x) {
+    char err[LLM_ERR];
+    struct fault f;
+    if (engine_rouse(x->server->models[0].engine, err)) return tell_asleep(x);
+    fault_set(&f, 503, NULL, "asleep", "%s", err);
+    return http_fault(x, &f);
+}
+
+enum MHD_Result others_is_sleeping(struct exchange *x) {
+    return tell_asleep(x);
+}
+
 /* ---- prompts ---- */
 
 enum MHD_Result others_apply_template(struct exchange *x, const struct served *m,

@@ -29,7 +29,7 @@ struct serve_options {
     const char **aliases; /* names of the only model, up to a NULL */
     int64_t queue, batch, chunk, most, speculate, steps;
     bool forget, timed;
-    double launch_seconds;
+    double launch_seconds, idle_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */
     int64_t address_connections;    /* of one address; 0: as many as there are */

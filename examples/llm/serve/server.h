@@ -138,6 +138,9 @@ enum MHD_Result route(struct exchange *);
 /* others.c: what is asked beside texts. */
 enum MHD_Result others_version(struct exchange *);
 enum MHD_Result others_missing(struct exchange *);
+enum MHD_Result others_sleep(struct exchange *);
+enum MHD_Result others_wake(struct exchange *);
+enum MHD_Result others_is_sleeping(struct exchange *);
 enum MHD_Result others_tags(struct exchange *);
 enum MHD_Result others_apply_template(struct exchange *, const struct served *, const json_t *body);
 enum MHD_Result others_count_tokens(struct exchange *, const struct served *, const json_t *body);

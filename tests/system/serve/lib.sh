@@ -96,6 +96,10 @@ metric() {
     awk -v name="$1" 'index($0, name) == 1 { print $NF; found = 1; exit } END { if (!found) print "none" }' answer
 }
 
+resident() { # kilobytes; what was freed may be given back first
+    awk '/^VmRSS/ { print $2 }' /proc/$server/status
+}
+
 # eventually NAME VALUE: the metric becomes that within ten seconds.
 eventually() {
     for _ in $(seq 100); do

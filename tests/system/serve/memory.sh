@@ -19,9 +19,6 @@ mixed() { # some of everything
             2> curl.log || true
     done
 }
-resident() { # kilobytes; what was freed may be given back first
-    awk '/^VmRSS/ { print $2 }' /proc/$server/status
-}
 mixed 5
 "$bin/serve_client" together "$address" 8 "$first"
 eventually vllm:num_requests_running 0
