@@ -64,7 +64,8 @@ static bool find_kernel(struct options *o, struct prepared *p) {
                                    .cache = o->cache,
                                    .context = o->context,
                                    .slots = o->slots,
-                                   .launch = o->serve.batch};
+                                   .launch = o->serve.batch,
+                                   .resident = o->serve.resident};
     char err[LLM_ERR];
     if (o->kernel) return true;
     if (!prepare(&make, p, err)) return llm_complain("%s", err);
@@ -98,6 +99,9 @@ static int run_serve(void *o) {
     if (!all->kernel && models->n) return cli_wrong(&tool, "--models needs --kernel");
     if ((all->context || all->slots) && all->kernel)
         return cli_wrong(&tool, "--context and --slots are of the kernel, which is there already");
+    if (s->resident && (all->timings || s->launch_seconds > 0))
+        return cli_wrong(&tool, "--resident has no launches that --timings or --launch-timeout "
+                                "could be of");
     if (!all->kernel && !s->name) s->name = name_of(all->model);
     if (!find_kernel(all, &p)) return 1;
     if (models->n > MAX_MODELS)
@@ -295,6 +299,9 @@ static const cli_option options[] = {
      .help = "without a request for as long (30s, 10m, 2h), give the device's memory back until "
              "one comes (never)",
      .take = take_idle, .may = SERVE},
+    {"resident", 0, CLI_FLAG, NULL, TO(serve.resident),
+     "the kernel, of etcc --resident, stays on the device; each model goes at its own pace",
+     .may = SERVE},
     {"no-prefix-cache", 0, CLI_FLAG, NULL, TO(serve.forget), "read every prompt from its beginning",
      .may = SERVE},
     {"body-limit", 0, CLI_INT, "BYTES", TO(serve.body_limit), "most of a request (8 MiB)",

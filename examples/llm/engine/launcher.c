@@ -13,7 +13,8 @@ bool launcher_open(struct launcher *l, char *err) {
     for (int i = 0; i < l->n; i++)
         sources[i] = (struct lm_source){l->engines[i].part, l->engines[i].weights};
     bool ok = lm_open(&l->kernel, l->kernel_file, l->device, sources, l->n, err) &&
-              (!l->o.timed || lm_time(&l->kernel, err));
+              (!l->o.timed || lm_time(&l->kernel, err)) &&
+              (!l->o.resident || lm_stay(&l->kernel, err));
     for (int i = 0; ok && i < l->n; i++) {
         l->engines[i].lm = &l->kernel.models[i];
         l->engines[i].lm->by_row = true;
@@ -50,7 +51,7 @@ bool launcher_wake(struct launcher *l, char *why) {
 
 /* Those that were not in the launch that lost it go on; where it cannot be opened all are failed,
  * and those that come later have it tried once more. */
-static bool have_device(struct launcher *l) {
+bool launcher_ready(struct launcher *l) {
     char err[LLM_ERR];
     if (launcher_wake(l, err)) return true;
     for (int i = 0; i < l->n; i++)
@@ -163,7 +164,7 @@ static void count_steps(struct launcher *l, double before, double seconds, doubl
 }
 
 /* All that run wait to be told which tokens they may have. */
-static void wait_for_masks(struct launcher *l) {
+void launcher_wait(struct launcher *l) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 20000000;
@@ -178,12 +179,12 @@ static void wait_for_masks(struct launcher *l) {
 static void step(struct launcher *l) {
     char err[LLM_ERR] = "";
     int64_t total = 0;
-    if (!have_device(l)) return;
+    if (!launcher_ready(l)) return;
     double from = lm_now();
     for (int i = 0; i < l->n; i++)
         total += launch_fill(&l->engines[i]);
     if (!total) {
-        wait_for_masks(l);
+        launcher_wait(l);
         return;
     }
     double began = lm_now();
@@ -204,13 +205,16 @@ static void *work(void *user) {
         int64_t running = 0;
         double from = lm_now();
         for (int i = 0; i < l->n; i++) {
-            queue_admit(&l->engines[i]);
+            if (!l->engines[i].posted) queue_admit(&l->engines[i]);
             queue_show(&l->engines[i]);
             running += l->engines[i].nactive;
         }
         if (running) l->steps.admit += lm_now() - from;
         if (!rest(l)) return NULL;
-        if (running && !l->stop) step(l);
+        if (steps_run(l) || (running && !l->stop && l->o.resident))
+            steps_go_on(l);
+        else if (running && !l->stop)
+            step(l);
     }
 }
 

@@ -428,14 +428,10 @@ static bool bind_steps(struct lm *lm, char *err) {
     return !lm->max_steps || set_dim(lm, "STEPS", lm->submitted_steps, err);
 }
 
-static bool submit_part(struct lm *lm, char *err) {
+/* All that a launch reads of N tokens. */
+static bool bind_part(struct lm *lm, int64_t n, char *err) {
     etrt_session *s = lm->kernel->session;
     char name[NAME_BYTES];
-    int64_t n = lm->submitted = lm->n;
-    lm->n = 0;
-    lm->taken = !n;
-    if (lm->part && !ok(etrt_select(s, lm->part, n > 0), lm->part, err)) return false;
-    if (!n) return true;
     if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
         !bind(lm, tokens_of(lm), lm->tokens, n, err) ||
         !bind(lm, positions_of(lm), lm->positions, n, err) || !bind_steps(lm, err) ||
@@ -444,6 +440,15 @@ static bool submit_part(struct lm *lm, char *err) {
     if (lm->row && !lm->table_sent)
         lm->table_sent = bind(lm, "table", lm->table, lm->slots * lm->row, err);
     return !lm->row || lm->table_sent;
+}
+
+static bool submit_part(struct lm *lm, char *err) {
+    int64_t n = lm->submitted = lm->n;
+    lm->n = 0;
+    lm->taken = !n;
+    if (lm->part && !ok(etrt_select(lm->kernel->session, lm->part, n > 0), lm->part, err))
+        return false;
+    return !n || bind_part(lm, n, err);
 }
 
 bool lm_submit(struct lm_kernel *k, char *err) {
@@ -527,6 +532,34 @@ bool lm_wait_for(struct lm_kernel *k, double seconds, enum lm_result *out, char 
 
 enum lm_result lm_run(struct lm_kernel *k, char *err) {
     return lm_submit(k, err) ? lm_wait(k, err) : LM_LOST;
+}
+
+/* ---- steps of a kernel that stays ---- */
+
+bool lm_stay(struct lm_kernel *k, char *err) {
+    return ok(etrt_residence_open(k->session, ETRT_RANGES_ELASTIC, &k->residence), "--resident",
+              err);
+}
+
+bool lm_post(struct lm *lm, char *err) {
+    struct lm_kernel *k = lm->kernel;
+    double began = lm_now();
+    int64_t n = lm->submitted = lm->n;
+    lm->n = 0;
+    bool good =
+        bind_part(lm, n, err) && ok(etrt_residence_post(k->residence, lm->part), "step", err);
+    k->spent = (struct lm_spent){.submit = lm_now() - began};
+    return good;
+}
+
+bool lm_wait_step(struct lm *lm, double seconds, enum lm_result *out, char *err) {
+    etrt_status status = etrt_residence_done(lm->kernel->residence, lm->part, seconds);
+    if (status == ETRT_TIMEOUT) return false;
+    if (ok(status, "step", err))
+        *out = read_outputs(lm, err) ? LM_DONE : LM_LOST;
+    else
+        *out = status == ETRT_WAIT ? LM_ABORTED : LM_LOST;
+    return true;
 }
 
 void lm_cancel(struct lm_kernel *k) {

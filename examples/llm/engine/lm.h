@@ -78,7 +78,8 @@ struct lm_kernel {
     etrt_device *device;
     etrt_model *model;
     etrt_session *session;
-    struct lm *models; /* [n] */
+    etrt_residence *residence; /* NULL unless lm_stay was called */
+    struct lm *models;         /* [n] */
     int n;
     /* Seconds of the last launch: in lm_submit, and reading outputs so far. DEVICE: the device's
      * time; 0 unless lm_time was called. */
@@ -160,6 +161,13 @@ bool lm_wait_for(struct lm_kernel *, double seconds, enum lm_result *out, char *
 /* Between the two: is this decoder done, while others of the launch may still run? If so its
  * outputs are read now, as lm_wait would. */
 bool lm_take(struct lm *);
+/* Let the kernel, one of etcc --resident, stay on the device: each decoder has steps of its own
+ * from now on, whatever the others do, instead of launches of all. */
+bool lm_stay(struct lm_kernel *, char *err);
+/* Begin a step of the tokens that were added. False: as LM_LOST. */
+bool lm_post(struct lm *, char *err);
+/* Wait for at most SECONDS for its end, as lm_wait_for; a step cannot be cancelled. */
+bool lm_wait_step(struct lm *, double seconds, enum lm_result *out, char *err);
 /* Ask the running launch to end soon. */
 void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */

@@ -63,9 +63,13 @@ struct engine {
     struct sequence **active; /* [slots], the oldest first; in the launcher's thread, and changed
                                  with its lock held */
     int64_t nactive, turn;
-    int64_t steps;             /* of the launch */
-    int64_t guessed;           /* tokens of the launch that are guesses */
-    bool is_done;              /* its part of the launch is, and its tokens are taken */
+    int64_t steps;   /* of the launch */
+    int64_t guessed; /* tokens of the launch that are guesses */
+    bool is_done;    /* its part of the launch is, and its tokens are taken */
+    /* A step of it runs, of a kernel that stays: of TOTAL tokens, since BEGAN. */
+    bool posted;
+    int64_t total;
+    double began;
     struct engine_stats stats; /* in the launcher's thread */
 
     /* With the launcher's lock held. */
@@ -150,7 +154,16 @@ bool launcher_open(struct launcher *, char *err);
 
 /* The device again, after it was lost or while it sleeps. False: it cannot be had, for WHY. */
 bool launcher_wake(struct launcher *, char *why);
+/* The same; where it cannot be had, all that have a slot are failed. */
+bool launcher_ready(struct launcher *);
 void launcher_close(struct launcher *);
+/* All that run wait to be told which tokens they may have: until engine_wake, or a while. */
+void launcher_wait(struct launcher *);
+
+/* steps.c: of a kernel that stays. Begins those that can begin, and takes those that are over;
+ * comes back soon, to look after sequences that came meanwhile. */
+void steps_go_on(struct launcher *);
+bool steps_run(const struct launcher *);
 
 /* rest.c: what the thread does while no sequence runs or waits. */
 /* Waits for one, or for the end, or for a wish, which it grants. False: it is the end. */

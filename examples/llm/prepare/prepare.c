@@ -95,7 +95,8 @@ static bool compile(const struct prepare_options *o, const char *target, const c
     if (mkdir(part, 0755) != 0) return llm_fail(err, "%s: %s", part, strerror(errno));
     bool ok = join(etg, part, "model.etg", err) && join(log, part, "log", err) &&
               join(kernel, part, "kernel.hsaco", err);
-    const char *const argv[] = {"etcc", etg, "-o", kernel, "--target", target, NULL};
+    const char *const argv[] = {
+        "etcc", etg, "-o", kernel, "--target", target, o->resident ? "--resident" : NULL, NULL};
     if (ok) say("compiling for", target);
     ok = ok && import(o, p->folder, etg, log, err) && tool_run(argv, log, err);
     if (ok && rename(part, home) != 0 && !is_there(home))
@@ -110,8 +111,9 @@ bool prepare(const struct prepare_options *o, struct prepared *out, char *err) {
     *err = 0;
     if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
     if (!lm_target(o->device, target, sizeof target, err)) return false;
-    snprintf(text, sizeof text, "%s %s %lld %lld %lld", ETCC_VERSION, target, (long long)o->context,
-             (long long)o->slots, (long long)o->launch);
+    snprintf(text, sizeof text, "%s %s %lld %lld %lld%s", ETCC_VERSION, target,
+             (long long)o->context, (long long)o->slots, (long long)o->launch,
+             o->resident ? " resident" : "");
     if (!key_of(out->folder, text, key, err)) return false;
     snprintf(name, sizeof name, "kernel-%s", key);
     if (!join(home, cache, name, err) || !join(out->kernel, home, "kernel.hsaco", err))

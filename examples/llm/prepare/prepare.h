@@ -7,6 +7,7 @@
 
 #include "examples/llm/base/error.h"
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct prepare_options {
     const char *cache;      /* a folder; NULL: etcc in XDG_CACHE_HOME or ~/.cache */
     int64_t context, slots; /* 0: as etimport has them */
     int64_t launch;         /* most tokens of a launch; 0: as etimport has it */
+    bool resident;          /* the kernel can stay on the device */
 };
 struct prepared {
     char kernel[PATH_MAX], folder[PATH_MAX]; /* the checkpoint's */

@@ -65,6 +65,7 @@ static bool open_engines(struct server *s, char *err) {
                                .steps = o->steps,
                                .forget = o->forget,
                                .timed = o->timed,
+                               .resident = o->resident,
                                .launch_seconds = o->launch_seconds,
                                .idle_seconds = o->idle_seconds,
                                .abort_launch = o->abort_launch,

@@ -28,7 +28,7 @@ struct serve_options {
     bool reasoning, lenient;
     const char **aliases; /* names of the only model, up to a NULL */
     int64_t queue, batch, chunk, most, speculate, steps;
-    bool forget, timed;
+    bool forget, timed, resident;
     double launch_seconds, idle_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */
