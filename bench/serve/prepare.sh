@@ -67,12 +67,14 @@ weights() { # KERNEL
         }'
 }
 
-# ---- rows: name|kernel|model|more of each request|clients:requests ...
+# ---- rows: name|kernel|model|more of each request|clients:requests ...|--resident or nothing
 sed 's/^#.*//; s/ *| */|/g; /^ *$/d' "$rows" > "$work/rows"
 : > rows
 while IFS='|' read -r name folder options fields loads; do
+    stay=
+    case " $options " in *' --resident '*) stay=--resident options=$(printf '%s' "$options" | sed 's/ *--resident//') ;; esac
     [ -d "$src/$folder" ] && folder=$src/$folder || folder=$bin/../checkpoints/$folder
-    model=$(basename "$folder") kernel=$(printf '%s' "$folder $options" | cksum | cut -d' ' -f1)
+    model=$(basename "$folder") kernel=$(printf '%s' "$folder $options $stay" | cksum | cut -d' ' -f1)
     if [ ! -d "models/$model" ]; then
         mkdir "models/$model"
         cp "$folder/config.json" "models/$model/"
@@ -82,10 +84,10 @@ while IFS='|' read -r name folder options fields loads; do
     if [ ! -e "kernels/$kernel" ]; then
         # shellcheck disable=SC2086
         "$bin/etimport" "$folder" --config-only --name=m $options -o "$work/m.etg"
-        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
+        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 $stay -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
     fi
     [ -e "models/$model.weights" ] || weights "kernels/$kernel" > "models/$model.weights"
-    echo "$name|$kernel|$model|$fields|$loads" >> rows
+    echo "$name|$kernel|$model|$fields|$loads|$stay" >> rows
 done < "$work/rows"
 bundle_about "$target" "$machine" > about
 bundle_done 35 "$machine ($target)"

@@ -33,9 +33,11 @@ checkpoint() { # MODEL
         bin/etfill "$work/$1/model.safetensors" - < "models/$1.weights" 2>> "$results/logs.txt"
 }
 
-start() { # KERNEL MODEL: $address of a server that is ready
+start() { # KERNEL MODEL [--resident]: $address of a server that is ready
     : > "$work/server.log"
-    bin/etllm serve --kernel "kernels/$1" --model "$work/$2" --device "$device" --port 0 --timings --launch-timeout 60 --queue 1000 \
+    how='--timings --launch-timeout 60'
+    # shellcheck disable=SC2086
+    bin/etllm serve --kernel "kernels/$1" --model "$work/$2" --device "$device" --port 0 ${3:-$how} --queue 1000 \
         --access-log "$work/access.log" 2> "$work/server.log" &
     server=$!
     address=
@@ -94,7 +96,7 @@ row() { # NAME CLIENTS
             fed = f["prompt_tokens"] + f["tokens"] - f["requests"]
             printf "| %s | %d | %d | %.0f | %.1f, %.1f | %.2f, %.2f | %.0f, %.0f | %d | %.1f | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, clients,
                 f["requests"], f["tokens_per_second"], f["first_p50"], f["first_p99"], f["gap_p50"], f["gap_p99"],
-                f["request_p50"], f["request_p99"], n, n ? fed / n : 0, us(all), us(d), us(all - d), us(f[s "admit"] + f[s "fill"]),
+                f["request_p50"], f["request_p99"], n, n ? fed / n : 0, us(all), d ? us(d) : "-", d ? us(all - d) : "-", us(f[s "admit"] + f[s "fill"]),
                 us(f[s "submit"]), us(f[s "wait"] - d), us(f[s "read"]), us(f[s "take"])
         }' "$work/figures"
 }
@@ -106,9 +108,9 @@ say 'all, what the device worked, the rest; and of the rest: filling, submitting
 say ''
 say '| server | clients | requests | tokens/s | first token, ms | between tokens, ms | request, ms | launches | tokens each | launch, us | device | host | fill | submit | wait | read | take |'
 say '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
-while IFS='|' read -r name kernel model fields loads; do
+while IFS='|' read -r name kernel model fields loads stay; do
     from=$(date +%s)
-    if ! checkpoint "$model" || ! start "$kernel" "$model"; then
+    if ! checkpoint "$model" || ! start "$kernel" "$model" "$stay"; then
         cat "$work/server.log" >> "$results/logs.txt"
         say "| $name | failed: $(tail -n 1 "$work/server.log" 2> "$work/gone" | tr '|' '/' | cut -c1-160) | | | | | | | | | | | | | | | |"
         failed=$((failed + 1))

@@ -28,6 +28,7 @@ on='ETCC_DEVICE=emu:gfx942:cus=5:xcds=2' emulator=ETRT_EMU_LIB=$bin/../lib/libet
 run 0 '0 loads or servers failed' $on "$emulator"
 n='[0-9][0-9.]*'
 [ "$(grep -c "^| small.*| $n | $n | $n | $n, $n | $n, $n | $n, $n | $n | $n | $n | $n | -*$n | $n | $n | -*$n | $n | $n |\$" said.txt)" -eq 3 ] || fail 'the rows'
+grep -q "^| small, .--resident. | 3 | 4 | $n | $n, $n | $n, $n | $n, $n | $n | $n | $n | - | - |" said.txt || fail 'the row of a kernel that stays'
 row='small, 4 clients'
 [ "$(value "$row" requests)" = 6 ] && [ "$(value "$row" failed)" = 0 ] || fail 'the requests'
 [ "$(value "$row" tokens)" = "$(value "$row" vllm:generation_tokens_total)" ] || fail 'the tokens as clients and server count them'
