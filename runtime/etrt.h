@@ -75,7 +75,10 @@ typedef enum etrt_dtype {
     ETRT_I8,
     ETRT_U8,
     ETRT_I4,
-    ETRT_U4
+    ETRT_U4,
+    ETRT_U2,
+    ETRT_U1,
+    ETRT_IQ4
 } etrt_dtype;
 typedef enum etrt_kind { ETRT_INPUT, ETRT_OUTPUT, ETRT_WEIGHT, ETRT_STATE } etrt_kind;
 

@@ -16,10 +16,10 @@
  * place, and below etrt_NAME_value and etrt_NAME_bits, which convert one element, held in the low
  * BITS of a word: every value fits a double, and what is stored is the nearest there is.
  *
- * Types of 8 bits and fewer are codes of weights, which kernels read and never write. Two elements
- * of four bits share a byte, the first in its low half. Files have names for few of them: where a
- * file says U8 or I32 instead, each such element holds as many codes as fit, the first in its
- * lowest bits (etrt_dtype_fits). */
+ * Types of 8 bits and fewer are codes of weights, which kernels read and never write. Elements of
+ * fewer than eight bits share a byte, the first in its low bits. Files have names for few of them:
+ * where a file says U8 or I32 instead, each such element holds as many codes as fit, the first in
+ * its lowest bits (etrt_dtype_fits). */
 #define ETRT_DTYPES(X)                                                                             \
     X(F32, f32, "F32", 32, 1)                                                                      \
     X(F16, f16, "F16", 16, 1)                                                                      \
@@ -32,7 +32,10 @@
     X(I8, i8, "I8", 8, 0)                                                                          \
     X(U8, u8, "U8", 8, 0)                                                                          \
     X(I4, i4, "I4", 4, 0)                                                                          \
-    X(U4, u4, "U4", 4, 0)
+    X(U4, u4, "U4", 4, 0)                                                                          \
+    X(U2, u2, "U2", 2, 0)                                                                          \
+    X(U1, u1, "U1", 1, 0)                                                                          \
+    X(IQ4, iq4, "IQ4", 4, 0)
 
 /* The conversions are written without branches: the emulator's loops over lanes vectorise them. */
 #define ETRT_INLINE static inline __attribute__((always_inline, unused))
@@ -222,6 +225,35 @@ ETRT_INLINE double etrt_u4_value(uint32_t code) {
 }
 ETRT_INLINE uint32_t etrt_u4_bits(double v) {
     return etrt_to_within(v, 0, 15);
+}
+
+ETRT_INLINE double etrt_u2_value(uint32_t code) {
+    return (double)(code & 3);
+}
+ETRT_INLINE uint32_t etrt_u2_bits(double v) {
+    return etrt_to_within(v, 0, 3);
+}
+ETRT_INLINE double etrt_u1_value(uint32_t code) {
+    return (double)(code & 1);
+}
+ETRT_INLINE uint32_t etrt_u1_bits(double v) {
+    return etrt_to_within(v, 0, 1);
+}
+
+/* iq4: sixteen integers that lie closer together near zero, those of GGUF's IQ4_NL: -127 -104 -83
+ * -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113, a byte each. */
+#define ETRT_IQ4_LOW 0xf6eaddcfbfad9881ull
+#define ETRT_IQ4_HIGH 0x7159453526190d01ull
+ETRT_INLINE double etrt_iq4_value(uint32_t code) {
+    uint64_t table = code & 8 ? ETRT_IQ4_HIGH : ETRT_IQ4_LOW;
+    return (double)(int8_t)(table >> (code & 7) * 8);
+}
+/* Of two as near, the lower one. */
+ETRT_INLINE uint32_t etrt_iq4_bits(double v) {
+    uint32_t code = 0;
+    for (uint32_t i = 1; i < 16; i++)
+        code += v > (etrt_iq4_value(i - 1) + etrt_iq4_value(i)) / 2;
+    return code;
 }
 
 /* How many elements of BITS, called OWN in safetensors files, one element called IN_FILE holds; 0

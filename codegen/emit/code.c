@@ -39,6 +39,17 @@ static val power_of_two(cg *g, val word, val at) {
     return LLVMBuildBitCast(g->b, v, g->f32, "");
 }
 
+/* A byte of the sixteen of iq4. */
+static val of_table(cg *g, val code) {
+    val high = cg_icmp(g, LLVMIntUGE, code, cg_i32(g, 8));
+    val table = cg_select(g, high, LLVMConstInt(g->i64, ETRT_IQ4_HIGH, false),
+                          LLVMConstInt(g->i64, ETRT_IQ4_LOW, false));
+    val at = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, code, cg_i32(g, 7), ""), cg_i32(g, 3), "");
+    val v = LLVMBuildLShr(g->b, table, LLVMBuildZExt(g->b, at, g->i64, ""), "");
+    v = LLVMBuildTrunc(g->b, v, g->i32, "");
+    return signed_at(g, v, cg_i32(g, 0), 8, 24);
+}
+
 val cg_code(cg *g, et_dtype t, val word, val at) {
     switch (t) {
     case ET_E4M3: /* no code is NaN: the runtime refuses such weights */
@@ -54,7 +65,11 @@ val cg_code(cg *g, et_dtype t, val word, val at) {
         return signed_at(g, word, at, et_dtype_bits(t), 32 - et_dtype_bits(t));
     case ET_U8:
     case ET_U4:
+    case ET_U2:
+    case ET_U1:
         return unsigned_at(g, word, at, et_dtype_bits(t));
+    case ET_IQ4:
+        return of_table(g, unsigned_at(g, word, at, 4));
     default:
         et_bug("%s is no code", et_dtype_name(t));
     }

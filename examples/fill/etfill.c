@@ -139,12 +139,12 @@ static const cli_tool tool = {
     .name = "etfill",
     .summary = "write a safetensors file of random tensors",
     .usage = "OUT.safetensors [--seed=S] NAME:TYPE[DIM,DIM,...]:LO:HI ...",
-    .about =
-        "Writes tensors of uniform random numbers, weights and inputs for trying a model "
-        "out.\nTYPE is f32, bf16, f16, i32, i64 or, for quantised weights, one of e4m3, e5m2, "
-        "ue8m0, e2m1, i8, u8, i4, u4; of four bits two are a byte. Values lie between LO and HI, "
-        "both included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one "
-        "number.",
+    .about = "Writes tensors of uniform random numbers, weights and inputs for trying a model "
+             "out.\nTYPE is f32, bf16, f16, i32, i64 or, for quantised weights, one of e4m3, e5m2, "
+             "ue8m0, e2m1, i8, u8, i4, u4, u2, u1, iq4; those of few bits share a byte. Values lie "
+             "between LO and HI, "
+             "both included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one "
+             "number.",
     .options = options,
     .rest = &rest,
     .notes = "For example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2' 'x:i32[3]:0:9'\n"

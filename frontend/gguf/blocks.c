@@ -116,6 +116,20 @@ static void unpack_mxfp4(const unsigned char *b, size_t count, float *to) {
     }
 }
 
+/* 64 elements in four groups: a scale for each, e4m3 without a sign whose 127 counts as 0, and
+ * eight bytes of e2m1, the first half of a group in the low nibbles. */
+static void unpack_nvfp4(const unsigned char *b, size_t count, float *to) {
+    for (; count--; b += 36)
+        for (int g = 0; g < 4; g++, to += 16) {
+            uint32_t scale = b[g] & 0x7f;
+            float d = scale == 0x7f ? 0 : etrt_e4m3_to_f32(scale);
+            for (int i = 0; i < 8; i++) {
+                to[i] = etrt_e2m1_to_f32(b[4 + 8 * g + i] & 15) * d;
+                to[i + 8] = etrt_e2m1_to_f32(b[4 + 8 * g + i] >> 4) * d;
+            }
+        }
+}
+
 /* ---- 256 elements: groups with scales of their own, which share one scale of those ---- */
 
 /* Scale and minimum of group I of 8: six bits each, packed into 12 bytes. The first four pairs lie
@@ -229,6 +243,7 @@ static const struct gguf_format formats[] = {
     {13, "Q5_K", 256, 176, unpack_q5_k},   {14, "Q6_K", 256, 210, unpack_q6_k},
     {20, "IQ4_NL", 32, 18, unpack_iq4_nl}, {23, "IQ4_XS", 256, 136, unpack_iq4_xs},
     {30, "BF16", 1, 2, unpack_bf16},       {39, "MXFP4", 32, 17, unpack_mxfp4},
+    {40, "NVFP4", 64, 36, unpack_nvfp4},
 };
 
 const struct gguf_format *gguf_format_at(int i) {

@@ -64,15 +64,42 @@ double gguf_short_real(double);
 /* Puts "rope_scaling" into CONFIG, which has rope_theta and head_dim. */
 bool gguf_rope(const struct gguf *, const struct gguf_family *, struct json_t *config);
 
+/* ---- planes.c: formats that stay quantised ---- */
+
+enum { GGUF_MOST_PLANES = 6 };
+/* A tensor of the output: BITS of every element of a row from bit SHIFT of its code on (GROUP 1),
+ * or a number of so many bits for each GROUP of them. */
+struct gguf_plane {
+    const char *name;  /* "scales" */
+    const char *dtype; /* as safetensors spells it; codes of fewer than eight bits lie in bytes */
+    uint32_t bits, group, shift;
+};
+struct gguf_planes {
+    uint32_t type; /* a row of gguf_format */
+    const char *name;
+    unsigned (*code)(const unsigned char *block, unsigned i);
+    uint32_t (*number)(const unsigned char *block, int which, unsigned group);
+    struct gguf_plane plane[GGUF_MOST_PLANES]; /* up to one without a name */
+};
+/* Of a format, or NULL where it is widened. */
+const struct gguf_planes *gguf_planes(uint32_t type);
+size_t gguf_plane_bytes(const struct gguf_plane *, size_t elements);
+/* Elements of the tensor for a row of so many. */
+int64_t gguf_plane_columns(const struct gguf_plane *, int64_t columns);
+/* Plane number PLANE of COUNT blocks, gguf_plane_bytes of their elements. */
+void gguf_plane_take(const struct gguf_planes *, int plane, const unsigned char *blocks,
+                     size_t count, unsigned char *to);
+
 /* ---- tensors.c: the weights, converted while they are copied ---- */
 
 struct gguf_plan;
-/* TYPE: "BF16", "F16", "F32", or NULL for the one that the matrices have, BF16 where they have
- * several or blocks. NULL after an error. *OUT_ROUNDED: how many tensors lose bits by it that are
- * no blocks. Kept in the arena. */
+/* TYPE: "BF16", "F16", "F32", or NULL: blocks with planes stay quantised, and the others have the
+ * type that the matrices have, BF16 where they have several or blocks. NULL after an error.
+ * *OUT_ROUNDED: how many tensors lose bits by it that are no blocks. Kept in the arena. */
 struct gguf_plan *gguf_plan_make(const struct gguf *, const struct gguf_family *, const char *type,
                                  int64_t heads, int64_t kv_heads, int *out_rounded);
 const char *gguf_plan_type(const struct gguf_plan *); /* "BF16" */
+bool gguf_plan_quantised(const struct gguf_plan *);   /* do some stay so? */
 bool gguf_plan_write(struct gguf_plan *, const char *path);
 
 /* ---- vocabulary.c, tokenizer.c ---- */

@@ -56,6 +56,9 @@ static bool understand(const struct options *o, struct conversion *c) {
                              field(c, "num_key_value_heads"), &c->rounded);
     if (!c->plan) return false;
     json_object_set_new(c->config, "torch_dtype", json_string(dtype_name(gguf_plan_type(c->plan))));
+    if (gguf_plan_quantised(c->plan))
+        json_object_set_new(c->config, "quantization_config",
+                            json_pack("{s:s}", "quant_method", "gguf"));
     return true;
 }
 
@@ -154,7 +157,7 @@ static const cli_option options[] = {
     {"output", 'o', CLI_FOLDER, "DIR", TO(output),
      "the checkpoint directory to make; it may be there when it is empty", .need = 1},
     {"type", 0, CLI_TEXT, NULL, TO(type),
-     "the type of the weights (auto: what the matrices have, bf16 where they are quantised)",
+     "the type of all weights (auto: what the matrices have, and those that are quantised stay so)",
      .names = type_name},
     {"pre", 0, CLI_TEXT, "NAME", TO(pre),
      "how text is split into words, where the file does not say it: a name of --list-pre"},
@@ -182,8 +185,8 @@ static const cli_tool tool = {
     .summary = "make a Hugging Face checkpoint of a GGUF file",
     .usage = "MODEL.gguf -o CHECKPOINT_DIR [options]",
     .about = "Writes what a GGUF file holds as a checkpoint directory: config.json, the tokenizer "
-             "and model.safetensors, which etimport and etllm then take. Quantised weights become "
-             "bf16.",
+             "and model.safetensors, which etimport and etllm then take. Quantised weights stay "
+             "so, unless --type widens them.",
     .options = options,
     .rest = &input,
     .run = run,

@@ -10,6 +10,7 @@ enum {
     PIECE = 1 << 16, /* elements that are converted at once; a multiple of every block */
     MOST_EXPERTS = 4096,
 };
+#define WEIGHT ".weight" /* in whose place names of planes stand */
 
 struct target {
     const char *name; /* as safetensors spells it */
@@ -25,6 +26,8 @@ struct part {
     unsigned change;
     uint64_t head_rows; /* with GGUF_QUERY and GGUF_KEY */
     const struct target *to;
+    const struct gguf_planes *planes; /* it stays quantised: number PLANE of these; or NULL */
+    int plane;
 };
 
 struct gguf_plan {
@@ -33,6 +36,7 @@ struct gguf_plan {
     struct part *parts;
     struct etrt_st_tensor *tensors;
     int nparts, cparts, ctensors;
+    bool widens; /* the user said the type */
     unsigned char *raw;
     float *values;
     void *packed;
@@ -82,7 +86,7 @@ static const struct target *matrix_type(const struct gguf_plan *p) {
     for (int i = 0; i < p->nparts; i++) {
         const struct gguf_tensor *t = p->parts[i].from;
         const struct target *type = target_of(t->type);
-        if (t->rank < 2 || is_widened(&p->parts[i])) continue;
+        if (t->rank < 2 || is_widened(&p->parts[i]) || p->parts[i].planes) continue;
         if (!type || (found && found != type)) return bf16;
         found = type;
     }
@@ -154,6 +158,33 @@ static void add_part(struct gguf_plan *p, struct part part, const char *name, in
     p->nparts++;
 }
 
+/* Does what PART is made of stay quantised? It is a matrix that products read. */
+static const struct gguf_planes *planes_of(const struct gguf_plan *p, const struct part *part,
+                                           const char *name) {
+    size_t n = strlen(name), end = strlen(WEIGHT);
+    bool matrix = part->from->rank > 1 && !(part->change & (GGUF_NORM | GGUF_ROUTER)) && n > end &&
+                  !strcmp(name + n - end, WEIGHT);
+    return matrix && !p->widens ? gguf_planes(part->from->type) : NULL;
+}
+
+/* A matrix, whole or in planes. */
+static void add_matrix(struct gguf_plan *p, struct part part, const char *name, int rank) {
+    part.planes = planes_of(p, &part, name);
+    if (!part.planes) {
+        add_part(p, part, name, rank);
+        return;
+    }
+    int base = (int)(strlen(name) - strlen(WEIGHT));
+    for (; part.plane < GGUF_MOST_PLANES && part.planes->plane[part.plane].name; part.plane++) {
+        const struct gguf_plane *plane = &part.planes->plane[part.plane];
+        add_part(p, part,
+                 et_printf(p->g->arena, "%.*s.%s_%s", base, name, part.planes->name, plane->name),
+                 rank);
+        int64_t *columns = &p->tensors[p->nparts - 1].shape[rank - 1];
+        *columns = gguf_plane_columns(plane, *columns);
+    }
+}
+
 static bool add_experts(struct gguf_plan *p, struct part part, const char *name) {
     const struct gguf_tensor *t = part.from;
     const char *number = strstr(name, "{e}");
@@ -162,7 +193,7 @@ static bool add_experts(struct gguf_plan *p, struct part part, const char *name)
     part.elements = t->elements / t->dims[2];
     for (uint64_t e = 0; e < t->dims[2]; e++) {
         part.first = e * part.elements;
-        add_part(
+        add_matrix(
             p, part,
             et_printf(p->g->arena, "%.*s%" PRIu64 "%s", (int)(number - name), name, e, number + 3),
             2);
@@ -181,7 +212,7 @@ static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
     if (part.change & GGUF_EXPERTS) return add_experts(p, part, name);
     if (t->rank > 2) return fail_tensor(p->g, t, "has more than two dimensions");
     if (!find_heads(p->g, &part, heads, kv_heads)) return false;
-    add_part(p, part, name, part.change & GGUF_ROW ? 2 : t->rank);
+    add_matrix(p, part, name, part.change & GGUF_ROW ? 2 : t->rank);
     return true;
 }
 
@@ -213,15 +244,19 @@ static bool choose_types(struct gguf_plan *p, bool chosen, int *rounded) {
         const struct target *had = target_of(part->from->type);
         bool back = is_widened(part) && !chosen;
         part->to = back && !exact ? target_called("F32") : p->type;
-        *rounded += had && had != part->to && part->to->bytes <= had->bytes && !back;
+        *rounded +=
+            !part->planes && had && had != part->to && part->to->bytes <= had->bytes && !back;
     }
     return true;
 }
 
 static void describe(struct gguf_plan *p) {
     for (int i = 0; i < p->nparts; i++) {
-        p->tensors[i].dtype = p->parts[i].to->name;
-        p->tensors[i].bytes = p->parts[i].elements * p->parts[i].to->bytes;
+        const struct part *part = &p->parts[i];
+        const struct gguf_plane *plane = part->planes ? &part->planes->plane[part->plane] : NULL;
+        p->tensors[i].dtype = plane ? plane->dtype : part->to->name;
+        p->tensors[i].bytes =
+            plane ? gguf_plane_bytes(plane, part->elements) : part->elements * part->to->bytes;
     }
 }
 
@@ -229,6 +264,7 @@ struct gguf_plan *gguf_plan_make(const struct gguf *g, const struct gguf_family 
                                  const char *type, int64_t heads, int64_t kv_heads, int *rounded) {
     struct gguf_plan *p = et_alloc(g->arena, sizeof *p);
     p->g = g;
+    p->widens = type;
     p->raw = et_alloc(g->arena, PIECE * sizeof(float));
     p->values = et_alloc(g->arena, PIECE * sizeof(float));
     p->packed = et_alloc(g->arena, PIECE * sizeof(float));
@@ -242,6 +278,12 @@ struct gguf_plan *gguf_plan_make(const struct gguf *g, const struct gguf_family 
 
 const char *gguf_plan_type(const struct gguf_plan *p) {
     return p->type->name;
+}
+
+bool gguf_plan_quantised(const struct gguf_plan *p) {
+    for (int i = 0; i < p->nparts; i++)
+        if (p->parts[i].planes) return true;
+    return false;
 }
 
 /* ---- writing ---- */
@@ -260,8 +302,22 @@ static bool check_range(struct gguf_plan *p, const struct part *part, size_t cou
     return true;
 }
 
+/* What the first plane comes of is looked at as values, too: their scales are numbers. */
+static bool put_plane(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count,
+                      struct etrt_st_sink *to) {
+    const struct gguf_format *f = gguf_format(part->from->type);
+    size_t blocks = count / f->elements;
+    uint64_t at = part->from->offset + (part->first + from) / f->elements * f->bytes;
+    if (!part->plane ? !read_values(p, part, from, count)
+                     : !gguf_read(p->g, at, p->raw, blocks * f->bytes))
+        return false;
+    gguf_plane_take(part->planes, part->plane, p->raw, blocks, p->packed);
+    return etrt_st_put(to, p->packed, gguf_plane_bytes(&part->planes->plane[part->plane], count));
+}
+
 static bool put_values(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count,
                        struct etrt_st_sink *to) {
+    if (part->planes) return put_plane(p, part, from, count, to);
     if (part->from->type == part->to->type && !(part->change & GGUF_NORM)) {
         size_t bytes = count * part->to->bytes;
         return gguf_read(p->g, part->from->offset + (part->first + from) * part->to->bytes, p->raw,

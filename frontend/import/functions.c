@@ -211,6 +211,10 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
         *out = imp_text(type_of(s->t, a->text));
         return true;
     }
+    if (takes(name, n, a, "kind_of", "t")) {
+        *out = imp_int(imp_kind_of_layer(s->t, imp_config_tensor(s->t->config, a->text)));
+        return true;
+    }
     if (takes(name, n, a, "has", "t")) {
         *out =
             imp_bool(s->t->st && etrt_st_find(s->t->st, imp_config_tensor(s->t->config, a->text)));

@@ -3,11 +3,13 @@
  * What a checkpoint's "quantization_config" says is read by the part `quantization`, before the
  * template: it names the part that describes the format ($q_format), and what its tensors are
  * called
- * ($q_suffix is taken from the end of a weight's name, $q_mark put there). A line that declares a
- * weight is then replaced by the lines of that part, where the checkpoint has the tensor that only
- * a quantised weight has. So no template says anything of formats, and no format of architectures.
+ * ($q_suffix is taken from the end of a weight's name, $q_mark put there, or one of several marks
+ * that spaces part; which one it is is $q_found). A line that declares a weight is then replaced by
+ * the lines of that part, where the checkpoint has the tensor that only a quantised weight has. So
+ * no template says anything of formats, and no format of architectures.
  */
 #include "frontend/import/template.h"
+#include "ir/base/table.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <string.h>
 
@@ -73,8 +75,9 @@ static bool read_line(et_arena *arena, const char *text, struct line *out) {
     return true;
 }
 
-/* Is NAME what PATTERN says, numbers standing for what it has in braces? */
-static bool matches(const char *pattern, const char *name) {
+/* Is NAME what PATTERN says, numbers standing for what it has in braces? LAYER is what stands for
+ * the first of them, or NULL: any. */
+static bool matches(const char *pattern, const char *name, const char *layer) {
     for (; *pattern; pattern++) {
         if (*pattern != '{') {
             if (*pattern != *name++) return false;
@@ -83,6 +86,8 @@ static bool matches(const char *pattern, const char *name) {
         size_t digits = strspn(name, "0123456789");
         pattern = strchr(pattern, '}');
         if (!digits || !pattern) return false;
+        if (layer && (strlen(layer) != digits || memcmp(layer, name, digits) != 0)) return false;
+        layer = NULL;
         name += digits;
     }
     return !*name;
@@ -93,15 +98,49 @@ static bool ends_in(const char *s, const char *end) {
     return n >= k && !strcmp(s + n - k, end);
 }
 
-/* Is the tensor that marks a quantised weight there? Where nobody looks at tensors, the projections
- * of layers are taken to be quantised. */
+/* Is the tensor that marks a quantised weight there, of the layer that is written? Where nobody
+ * looks at tensors, the projections of layers are taken to be quantised. */
 static bool is_marked(const struct imp_template *t, const char *base, const char *mark) {
     const char *pattern = et_printf(t->arena, "%s%s", base, mark);
+    const struct imp_value *j = imp_variable(t, "first_of_kind");
+    const char *layer = j && j->kind == IMP_INT ? imp_value_print(t->arena, j) : NULL;
     if (!t->st) return strchr(base, '{') && ends_in(base, "_proj");
     if (!strchr(pattern, '{')) return etrt_st_find(t->st, pattern);
     for (size_t i = 0; i < etrt_st_count(t->st); i++)
-        if (matches(pattern, etrt_st_at(t->st, i)->name)) return true;
+        if (matches(pattern, etrt_st_at(t->st, i)->name, layer)) return true;
     return false;
+}
+
+/* The next of the marks in LIST, which goes on behind it; NULL at the end. */
+static const char *next_mark(et_arena *arena, const char **list) {
+    *list += strspn(*list, " ");
+    size_t n = strcspn(*list, " ");
+    const char *mark = n ? et_strndup(arena, *list, n) : NULL;
+    *list += n;
+    return mark;
+}
+
+/* Does NAME end in one of the marks in LIST? */
+static bool has_mark(const char *name, const char *list) {
+    size_t bytes = strlen(name);
+    for (size_t n; *list; list += n) {
+        list += strspn(list, " ");
+        n = strcspn(list, " ");
+        if (n && bytes >= n && !memcmp(name + bytes - n, list, n)) return true;
+    }
+    return false;
+}
+
+int64_t imp_kind_of_layer(const struct imp_template *t, const char *prefix) {
+    const char *marks = text_of(t, "q_mark");
+    size_t n = strlen(prefix);
+    uint64_t sum = 0;
+    for (size_t i = 0; marks && t->st && i < etrt_st_count(t->st); i++) {
+        const char *name = etrt_st_at(t->st, i)->name;
+        if (!strncmp(name, prefix, n) && has_mark(name, marks))
+            sum += et_hash(0, name + n, strlen(name + n));
+    }
+    return (int64_t)(sum >> 4);
 }
 
 /* A size that other sizes are computed of. */
@@ -145,9 +184,12 @@ bool imp_quantised(struct imp_scan *s, const char *line, const char **out_part) 
     *out_part = NULL;
     if (!format || !suffix || !mark || !read_line(t->arena, line, &l) || !ends_in(l.source, suffix))
         return true;
-    const char *base = et_strndup(t->arena, l.source, strlen(l.source) - strlen(suffix));
-    if (!is_marked(t, base, mark)) return true;
+    const char *base = et_strndup(t->arena, l.source, strlen(l.source) - strlen(suffix)), *found;
+    while ((found = next_mark(t->arena, &mark)) && !is_marked(t, base, found)) {
+    }
+    if (!found) return true;
     *out_part = format;
+    set_text(t, "q_found", found);
     return set_variables(s, &l, base);
 }
 

@@ -119,6 +119,9 @@ const char *imp_type_to_settle(const char *line, bool *out_fine);
 /* LINE, of a model: where it declares a weight that the checkpoint holds quantised, *OUT_PART is
  * the template of its format and variables tell that of the weight; else NULL. */
 bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);
+/* A number that is the same for layers with the same quantised weights, whose tensors' names begin
+ * with PREFIX, and another one for others. */
+int64_t imp_kind_of_layer(const struct imp_template *, const char *prefix);
 /* Has a weight been quantised, where config.json says that weights are? Else an error. */
 bool imp_quantised_some(struct imp_scan *);
 

@@ -15,7 +15,7 @@ static bool eval_dtype(et_sema *s, const et_ident *id, et_dtype *out) {
     else
         et_sema_note(s, id->loc,
                      "the types are f32, f16, bf16 and i32; of weights also e4m3, "
-                     "e5m2, ue8m0, e2m1, i8, u8, i4 and u4");
+                     "e5m2, ue8m0, e2m1, i8, u8, i4, u4, u2, u1 and iq4");
     return false;
 }
 

@@ -30,6 +30,7 @@ enum { LIMIT = 1 << 20 };
 static int64_t reach(const struct codes *c, et_expr e) {
     et_node_x x = *et_x(c->x, e);
     int64_t lo, hi, a, b, all;
+    if (is_load(c, e) && dtype_of(c, e) == ET_IQ4) return 127;
     if (is_load(c, e) && et_dtype_is_code(dtype_of(c, e)))
         return (1 << et_dtype_bits(dtype_of(c, e))) - 1;
     if (x.op == ET_X_TO_I32) return reach(c, x.ops[0]);

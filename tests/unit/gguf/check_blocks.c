@@ -52,6 +52,13 @@ static float mxfp4(const unsigned char *b, int i) {
     int code = i < 16 ? b[1 + i] % 16 : b[1 + i - 16] / 16;
     return ldexpf(code < 8 ? of[code] : -of[code - 8], b[0] - 127);
 }
+static float nvfp4(const unsigned char *b, int i) {
+    static const float of[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    int byte = b[4 + i / 16 * 8 + i % 8], code = i % 16 < 8 ? byte % 16 : byte / 16;
+    int scale = b[i / 16] % 128, e = scale / 8, m = scale % 8;
+    float d = scale == 127 ? 0 : e ? ldexpf((float)(8 + m), e - 10) : ldexpf((float)m, -9);
+    return d * (code < 8 ? of[code] : -of[code - 8]);
+}
 /* The 6-bit numbers 0..7 (scales) and 8..15 (minima) of the 12 bytes. */
 static int six_bits(const unsigned char *s, int n) {
     int group = n % 8, min = n / 8;
@@ -128,7 +135,7 @@ static const struct {
     {12, 256, 144, {0, 2, -1}, q4_k}, {13, 256, 176, {0, 2, -1}, q5_k},
     {14, 256, 210, {208, -1}, q6_k},  {10, 256, 84, {80, 82, -1}, q2_k},
     {11, 256, 110, {108, -1}, q3_k},  {20, 32, 18, {0, -1}, iq4_nl},
-    {23, 256, 136, {0, -1}, iq4_xs},
+    {23, 256, 136, {0, -1}, iq4_xs},  {40, 64, 36, {-1}, nvfp4},
 };
 
 enum { TENSORS = 2 };
@@ -249,7 +256,7 @@ int main(int argc, char **argv) {
     if (argc != 2) return 2;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         check_format((int)f, argv[1], "F32");
-        check_format((int)f, argv[1], "auto");
+        check_format((int)f, argv[1], "BF16");
     }
     check_scale(argv[1]);
     printf("%d failures\n", failures);

@@ -1,8 +1,11 @@
-/* make_gguf CHECKPOINT OUT.gguf bf16|f16|f32: what programs that make GGUF files make of a
- * checkpoint. make_gguf compare CHECKPOINT CHECKPOINT TYPE: are the weights of the second those of
+/* make_gguf CHECKPOINT OUT.gguf bf16|f16|f32|FORMAT: what programs that make GGUF files make of a
+ * checkpoint: matrices in a format of quantise.h where their rows are whole blocks, else in q8_0;
+ * FORMAT may be two with a + between them: v and down of every third layer, and of the first, have
+ * the second. make_gguf compare CHECKPOINT CHECKPOINT TYPE: are the weights of the second those of
  * the first, as TYPE holds them? */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
+#include "tests/unit/gguf/quantise.h"
 #include "tests/unit/gguf/tokens.h"
 #include <jansson.h>
 #include <math.h>
@@ -74,6 +77,7 @@ struct model {
     const struct etrt_st *st;
     const char *arch;
     uint32_t type;
+    const struct quantiser *quantiser, *other; /* of some layers; or NULL */
     bool gemma, sandwich, llama;
     struct writer w;
 };
@@ -116,6 +120,25 @@ static size_t source_row(size_t row, size_t head) {
     return row - i + i / 2 + (i % 2) * (head / 2);
 }
 
+/* What the matrix NAME with rows of ROW elements is quantised by, or NULL. */
+static const struct quantiser *quantiser_of(const struct model *m, const char *name, size_t row) {
+    int layer = 0;
+    const struct quantiser *q = m->quantiser;
+    if (!q) return NULL;
+    bool varies = strstr(name, "attn_v.weight") || strstr(name, "ffn_down");
+    if (varies && sscanf(name, "blk.%d.", &layer) == 1 && (!layer || layer % 3 == 2)) q = m->other;
+    if (row % (size_t)q->elements) q = quantiser_called("q8_0");
+    return row % (size_t)q->elements ? NULL : q;
+}
+
+static void add_quantised(struct model *m, const char *name, int rank, const uint64_t *dims,
+                          const struct quantiser *q, const unsigned char *values, size_t n) {
+    struct buffer blocks = {0};
+    quantise(q, (const float *)(const void *)values, n, &blocks);
+    add_tensor(&m->w, name, rank, dims, q->type, blocks.at, blocks.n);
+    free(blocks.at);
+}
+
 static void add_one(struct model *m, const struct etrt_st_tensor *t) {
     char name[200];
     uint64_t dims[2] = {1, 1};
@@ -124,8 +147,9 @@ static void add_one(struct model *m, const struct etrt_st_tensor *t) {
         dims[d] = (uint64_t)t->shape[t->rank - 1 - d];
     bool norm = strstr(t->name, "norm.weight"),
          small = t->rank == 1 || strstr(name, "ffn_gate_inp");
-    uint32_t type = small ? F32 : m->type;
     size_t rows = t->rank == 2 ? dims[1] : dims[0], row = t->rank == 2 ? dims[0] : 1;
+    const struct quantiser *q = small ? NULL : quantiser_of(m, name, row);
+    uint32_t type = small || q ? F32 : m->type;
     bool turned = m->llama && (strstr(name, "attn_q.") || strstr(name, "attn_k."));
     size_t head = (size_t)number(m, "head_dim");
     unsigned char *data = malloc(rows * row * 4);
@@ -136,7 +160,10 @@ static void add_one(struct model *m, const struct etrt_st_tensor *t) {
             store(type, x, data + (r * row + i) * type_bytes(type));
         }
     int rank = strstr(name, "ffn_gate_inp_shexp") ? 1 : t->rank;
-    add_tensor(&m->w, name, rank, dims, type, data, rows * row * type_bytes(type));
+    if (q)
+        add_quantised(m, name, rank, dims, q, data, rows * row);
+    else
+        add_tensor(&m->w, name, rank, dims, type, data, rows * row * type_bytes(type));
     free(data);
 }
 
@@ -145,21 +172,30 @@ static void add_experts(struct model *m, const char *layer, const char *kind, co
                         int experts) {
     struct buffer data = {0};
     uint64_t dims[3] = {0, 0, (uint64_t)experts};
-    char path[400];
+    char path[400], file[400];
+    const struct quantiser *q = NULL;
+    uint32_t type = m->type;
     for (int e = 0; e < experts; e++) {
         snprintf(path, sizeof path, kind, layer, e);
         const struct etrt_st_tensor *t = etrt_st_find(m->st, path);
         if (!t) die(path, "missing");
         dims[0] = (uint64_t)t->shape[1];
         dims[1] = (uint64_t)t->shape[0];
+        if (!e) {
+            snprintf(file, sizeof file, "blk.%s.ffn_%s_exps.weight", layer, name);
+            q = quantiser_of(m, file, dims[0]);
+            type = q ? F32 : m->type;
+        }
         for (size_t i = 0; i < dims[0] * dims[1]; i++) {
             unsigned char word[4];
-            store(m->type, value_at(t, i), word);
-            put(&data, word, type_bytes(m->type));
+            store(type, value_at(t, i), word);
+            put(&data, word, type_bytes(type));
         }
     }
-    snprintf(path, sizeof path, "blk.%s.ffn_%s_exps.weight", layer, name);
-    add_tensor(&m->w, path, 3, dims, m->type, data.at, data.n);
+    if (q)
+        add_quantised(m, file, 3, dims, q, data.at, data.n / sizeof(float));
+    else
+        add_tensor(&m->w, file, 3, dims, type, data.at, data.n);
     free(data.at);
 }
 
@@ -339,6 +375,14 @@ static int large(const char *out) {
     return 0;
 }
 
+static void choose_quantisers(struct model *m, const char *type) {
+    char first[20];
+    size_t n = strcspn(type, "+");
+    snprintf(first, sizeof first, "%.*s", (int)n, type);
+    m->quantiser = m->other = quantiser_called(first);
+    if (type[n]) m->other = quantiser_called(type + n + 1);
+}
+
 static int make(const char *folder, const char *out, const char *type) {
     char path[4096], err[ETRT_ST_ERR];
     struct etrt_st *st;
@@ -357,6 +401,7 @@ static int make(const char *folder, const char *out, const char *type) {
     for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
         if (!strcmp(archs[i][0], model)) m.arch = archs[i][1];
     if (!m.arch) die(folder, "unknown architecture");
+    choose_quantisers(&m, type);
     m.llama = !strcmp(m.arch, "llama");
     m.gemma = !strncmp(m.arch, "gemma", 5);
     m.sandwich = m.gemma && m.arch[5];

@@ -216,10 +216,30 @@ START_TEST(halves_of_bytes) {
 }
 END_TEST
 
+/* Four of two bits and eight of one, and sixteen integers that are no rule. */
+START_TEST(smaller_parts) {
+    unsigned char data[2] = {0xe4, 0xb1};
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(etrt_element(ET_U2, data, i), i);
+    for (int i = 0; i < 8; i++)
+        ck_assert_double_eq(etrt_element(ET_U1, data, 8 + i), 0xb1 >> i & 1);
+    etrt_element_set(ET_U2, data, 3, 1);
+    etrt_element_set(ET_U1, data, 9, 7);
+    ck_assert_int_eq(data[0], 0x64);
+    ck_assert_int_eq(data[1], 0xb3);
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(etrt_iq4_bits(etrt_iq4_value((uint32_t)i) + 0.4), i);
+    ck_assert_int_eq(etrt_iq4_bits(-1000), 0);
+    ck_assert_int_eq(etrt_iq4_bits(1000), 15);
+}
+END_TEST
+
 START_TEST(elements) {
     char data[64];
     for (int d = 0; d < ET_DTYPE_COUNT; d++) {
-        static const int value[] = {1, 2, 4, 1, 2};
+        static const int most[] = {1, 2, 4, 1, 2}, two[] = {1, 2, 3, 0, 2}, one[] = {1, 0, 1, 1, 0},
+                         uneven[] = {1, 13, -22, 113, -127};
+        const int *value = d == ET_U2 ? two : d == ET_U1 ? one : d == ET_IQ4 ? uneven : most;
         memset(data, 0x55, sizeof data);
         for (int i = 0; i < 5; i++)
             etrt_element_set(d, data, i, value[i]);
@@ -244,4 +264,4 @@ START_TEST(elements) {
 END_TEST
 
 TEST_MAIN("dtype", names, every_half, nearest, nans, codes, nearest_codes, halves_of_bytes,
-          elements)
+          smaller_parts, elements)
