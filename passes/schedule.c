@@ -152,6 +152,78 @@ static bool exchanges(const et_program *p, const et_grid *g) {
     return false;
 }
 
+/* ---- tiles that are claimed ---- */
+
+/* Which workgroup has which tile is known to nobody in advance: a producer wave, slices, and words
+ * that carry their own events have to know. */
+static bool may_be_claimed(const et_program *p, const et_grid *g) {
+    bool plain = !g->range.to && !g->slice.count && !g->streamed && !exchanges(p, g);
+    for (int i = 0; i < g->nwaits; i++)
+        plain &= !p->events[g->waits[i].event].unfenced;
+    for (int i = 0; i < g->nnotifies; i++)
+        plain &= !p->events[g->notifies[i].event].unfenced;
+    return plain;
+}
+
+/* Tiles of one grid take different times, or begin when tensors say, and workgroups have several of
+ * them. One round has nothing to even out. */
+static bool claims_pay(const et_pipeline *pl, const et_grid *g) {
+    if (g->hint) return g->hint == ET_HINT_DYNAMIC;
+    return (uneven(pl->p, g) || routed(pl->p, g)) && tiles_of(pl, g).n > pl->opt->machine->cus;
+}
+
+static bool notifies(const et_grid *g, int event) {
+    for (int i = 0; i < g->nnotifies; i++)
+        if (g->notifies[i].event == event) return true;
+    return false;
+}
+
+/* Does each tile of NEXT wait for one counter of G's, which its coordinates name? */
+static bool waits_for_few(const et_program *p, const et_grid *next, const et_grid *g) {
+    int of = 0;
+    for (int i = 0; i < next->nwaits; i++) {
+        if (!notifies(g, next->waits[i].event)) continue;
+        of++;
+        if (et_wait_loads(p, &next->waits[i]) || et_wait_points(p, &next->waits[i]) != 1)
+            return false;
+    }
+    return of > 0;
+}
+
+/* Where workgroups go on to claim tiles of the next grid, one by one as these are done, they even
+ * out there what one of them had more of here. While some are there and some here, the two share
+ * memory better: one layer of experts, 1,024 tokens, both claimed 1.03 of static, the second 1.00.
+ */
+static bool is_evened_out_later(const et_pipeline *pl, int item) {
+    const et_program *p = pl->p;
+    const et_item *it = &p->items[item], *after = it + 1;
+    if (item + 1 >= p->nitems || after->kind != ET_P_GRID) return false;
+    const et_grid *g = &p->grids[it->index], *next = &p->grids[after->index];
+    return next->loop == g->loop && next->model == g->model && next->order == ET_TILES_CLAIMED &&
+           waits_for_few(p, next, g);
+}
+
+/* From the last one back, since what follows decides. */
+static void leave_to_later(et_pipeline *pl) {
+    for (int i = pl->p->nitems - 1; i >= 0; i--) {
+        if (pl->p->items[i].kind != ET_P_GRID) continue;
+        et_grid *g = &pl->p->grids[pl->p->items[i].index];
+        if (g->order == ET_TILES_CLAIMED && is_evened_out_later(pl, i))
+            g->order = ET_TILES_ROUND_ROBIN;
+    }
+}
+
+/* A grid of one tile has nobody to give it to. */
+static bool has_tiles(const et_pipeline *pl, const et_grid *g) {
+    int64_t lo, hi;
+    return !et_bounds(pl->p->g->exprs, et_grid_tiles(pl->p, g), &lo, &hi) || hi > 1;
+}
+
+static bool is_claimed(const et_pipeline *pl, const et_grid *g) {
+    if (pl->opt->schedule != ET_SCHEDULE_CLAIMED || !may_be_claimed(pl->p, g)) return false;
+    return pl->opt->claims_chosen ? claims_pay(pl, g) : has_tiles(pl, g);
+}
+
 /* ---- the pass ---- */
 
 static void tell(const et_pipeline *pl) {
@@ -162,7 +234,10 @@ static void tell(const et_pipeline *pl) {
         struct tiles t = tiles_of(pl, g);
         fprintf(o->dump_to, "# %s: %.0f tiles of %.2f us (predicted)%s%s: %s%s\n", g->name, t.n,
                 t.us, uneven(pl->p, g) ? ", uneven" : "", routed(pl->p, g) ? ", routed" : "",
-                g->dynamic ? "dynamic" : "static", g->early ? ", early" : "");
+                g->dynamic                     ? "dynamic"
+                : g->order == ET_TILES_CLAIMED ? "claimed"
+                                               : "static",
+                g->early ? ", early" : "");
     }
 }
 
@@ -185,10 +260,12 @@ bool et_pass_schedule(et_pipeline *pl) {
         }
         g->dynamic = rules[asked](pl, g) && !exchanges(p, g);
         if (g->dynamic) g->order = ET_TILES_ROUND_ROBIN;
+        if (is_claimed(pl, g)) g->order = ET_TILES_CLAIMED;
         g->hint = ET_HINT_NONE;
         g->early = false;
         if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */
     }
+    if (pl->opt->claims_chosen) leave_to_later(pl);
     p->schedule = s->kernels ? asked : et_program_schedule(p);
     et_queues q;
     const char *problem = et_queues_plan(pl->g->arena, p, &q);

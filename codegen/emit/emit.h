@@ -114,6 +114,7 @@ struct cg {
     bool *packed;             /* per argument that is a tensor: some product reads it packed */
     bool leave_out;           /* the products being emitted skip weights that are zero */
     val ticket;               /* where the ticket of the next dynamic task is kept, or NULL */
+    struct cg_claim *claim;   /* how the tile being emitted asks for the next one, or NULL */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */
     et_arena *texts; /* texts of tasks, by which alike ones are found */
     val base;        /* first workgroup of the next grid: the running tile count mod W */

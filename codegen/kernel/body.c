@@ -38,7 +38,7 @@ struct cg_bodies {
  */
 static bool may_share(const cg *g) {
     for (int i = 0; i < g->p->ngrids; i++)
-        if (g->p->grids[i].dynamic) return false;
+        if (g->p->grids[i].dynamic || g->p->grids[i].order == ET_TILES_CLAIMED) return false;
     return !g->opt->weaken_event;
 }
 

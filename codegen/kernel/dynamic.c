@@ -67,18 +67,6 @@ static val count_tasks(cg *g, const et_region *r, const int *grids, int n) {
     return all;
 }
 
-/* The number of this run of the region among those that the loops around it make. */
-static val instance_here(cg *g, int loop) {
-    int64_t scale = 1;
-    val n = cg_i32(g, 0);
-    for (; loop >= 0; loop = g->p->g->loops[loop].parent) {
-        const et_loop *l = &g->p->g->loops[loop];
-        n = cg_add(g, n, cg_muli(g, g->var[l->var], scale));
-        scale *= l->hi - l->lo;
-    }
-    return n;
-}
-
 void cg_region(cg *g, int region) {
     const et_region *r = &g->queues.region[region];
     int *grids = et_alloc(g->arena, (size_t)g->p->ngrids * sizeof *grids), n = 0;
@@ -91,7 +79,7 @@ void cg_region(cg *g, int region) {
         }
     int mark = cg_scope(g);
     cg_load_arguments(g);
-    cg_none_left what = {grids[0], instance_here(g, r->loop), count_tasks(g, r, grids, n),
+    cg_none_left what = {grids[0], cg_iteration(g, r->loop), count_tasks(g, r, grids, n),
                          cg_ticket_place(g)};
     block head = cg_block(g, "region"), got = cg_block(g, "got"), run = cg_block(g, "run"),
           next = cg_block(g, "next"), over = cg_block(g, "over");

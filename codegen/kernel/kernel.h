@@ -105,6 +105,21 @@ void cg_own_tiles(cg *, int grid);
 
 void cg_bind_tile(cg *, const et_grid *, val tile); /* coordinates of TILE, i32 or i64 */
 
+/* The number of this iteration of LOOP among all that the loops around it make; -1: of none. */
+val cg_iteration(cg *, int loop);
+
+/* ---- claim.c: tiles that are claimed ---- */
+enum { CG_UNCLAIMED = -1 };
+typedef struct cg_claim {
+    val counter, place; /* PLACE: of each work-item; the first one's has the next tile's number */
+    bool ahead;         /* that is asked for while the tile goes on */
+} cg_claim;
+/* All tiles of a grid that this workgroup claims, of NTILES. */
+void cg_claimed_tiles(cg *, int grid, val ntiles);
+/* In a claimed tile: the number of the next one, while this one's last step goes on. REPEATS: that
+ * is in a loop. */
+void cg_claim_next(cg *, bool repeats);
+
 /* ---- producer.c: the producer wave ---- */
 /* By all waves of the workgroup: initialises the ring; the producer wave gets the code that VISIT
  * emits, and emission goes on for the others. */

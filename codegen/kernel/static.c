@@ -70,7 +70,12 @@ void cg_own_tiles(cg *g, int index) {
         cg_sliced_grid(g, index);
         return;
     }
+    if (gr->order == ET_TILES_CLAIMED && g->producer) return; /* none of them stream */
     val ntiles = count_tiles(g, gr);
+    if (gr->order == ET_TILES_CLAIMED) {
+        cg_claimed_tiles(g, index, ntiles);
+        return;
+    }
     val first, step;
     if (gr->range.to)
         first = in_range(g, gr->range, ntiles, &step);
@@ -112,6 +117,17 @@ static void know_symbols(cg *g) {
     if (!g->family->same || !multiply_together(g)) return;
     for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = g->family->same(g, g->sym[i]);
+}
+
+val cg_iteration(cg *g, int loop) {
+    int64_t scale = 1;
+    val n = cg_i32(g, 0);
+    for (; loop >= 0; loop = g->p->g->loops[loop].parent) {
+        const et_loop *l = &g->p->g->loops[loop];
+        n = cg_add(g, n, cg_muli(g, g->var[l->var], scale));
+        scale *= l->hi - l->lo;
+    }
+    return n;
 }
 
 static void static_grid(cg *g, int index) {

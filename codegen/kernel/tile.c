@@ -86,6 +86,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         }
         if (i + 1 == g->f->nsteps && !bands && s->kind != ET_STEP_CONTRACT)
             cg_take_next_ticket(g, g->task - g->first_task);
+        if (i + 1 == g->f->nsteps && s->kind != ET_STEP_CONTRACT) cg_claim_next(g, bands != NULL);
         order(g, s, &t);
         if (i == banded) {
             bands = cg_bands_begin(g, i == early ? begun : cg_contract_begin(g, s));

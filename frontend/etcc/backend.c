@@ -126,7 +126,8 @@ static bool explain(et_program *p, const et_options *o, const et_pass_options *p
 /* May a program for which ASKED was asked be scheduled like IS? */
 static bool may_come_out(et_schedule_kind asked, et_schedule_kind is) {
     bool chosen = et_schedule_of(asked)->queued == ET_QUEUED_CHOSEN;
-    return is == asked || (chosen && (is == ET_SCHEDULE_STATIC || is == ET_SCHEDULE_DYNAMIC));
+    return is == asked || (chosen && !et_schedule_of(is)->kernels) ||
+           (asked == ET_SCHEDULE_CLAIMED && is == ET_SCHEDULE_STATIC);
 }
 
 /* A program that is scheduled stays as it is. */
@@ -187,13 +188,15 @@ static et_program *lower_once(et_graph *g, et_program *from, const et_options *o
 }
 
 /* The program to generate code for: split into variants where that pays. Tiles, and a weight
- * stream, are others where it is known from the start that no task is queued. */
+ * stream, are others where it is known from the start that no task is queued. Tiles may still be
+ * claimed. */
 static et_program *lower(et_graph *g, et_program *from, const et_options *o,
                          const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     et_program *p = lower_once(g, from, o, passes, narrow, ctx);
     et_pass_options fixed = *passes;
     if (!p || from || came_out(o, p) != ET_SCHEDULE_STATIC) return p;
-    fixed.schedule = ET_SCHEDULE_STATIC;
+    fixed.schedule = ET_SCHEDULE_CLAIMED;
+    fixed.claims_chosen = true;
     return lower_once(g, NULL, o, &fixed, narrow, ctx);
 }
 

@@ -152,6 +152,8 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
         g->order = (et_tile_order)eti_plan_word(p, "order", ET_PLAN_WORD_TILES);
     if (g->order && (dynamic || g->slice.count))
         eti_error(p, loc, "only tiles of a static task that is in no slices have an order");
+    if (g->order == ET_TILES_CLAIMED && (g->range.to || g->streamed))
+        eti_error(p, loc, "a task whose tiles are claimed has no range and does not stream");
     if (p->stage < ET_STAGE_SCHEDULED) return;
     g->dynamic = dynamic;
     g->hint = ET_HINT_NONE;
@@ -287,11 +289,12 @@ static void check_schedule(eti_parser *p, et_loc loc, bool said) {
     et_schedule_kind is = et_program_schedule(p->p);
     if (et_schedule_of(p->p->schedule)->kernels && is == ET_SCHEDULE_STATIC) is = p->p->schedule;
     if (said && is != p->p->schedule)
-        eti_error(p, loc, "the schedule is %s: look which tasks are dynamic", et_schedule_name(is));
+        eti_error(p, loc, "the schedule is %s: look which tasks are dynamic%s",
+                  et_schedule_name(is), is == ET_SCHEDULE_CLAIMED ? " or claimed" : "");
     p->p->schedule = is;
 }
 
-/* schedule [static | dynamic | hybrid | kernels] { ... } */
+/* schedule [static | dynamic | hybrid | kernels | claimed] { ... } */
 void eti_schedule(eti_parser *p) {
     et_loc loc = p->tok.loc;
     bool said = false;

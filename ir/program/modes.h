@@ -16,8 +16,9 @@ typedef enum {
     ET_STAGE_SCHEDULED
 } et_stage;
 
-/* What was asked for, or what a program is: static where no grid is dynamic, dynamic where all are,
- * hybrid where some are; or a sequence of kernels. */
+/* What was asked for, or what a program is: static where no grid is dynamic, claimed where besides
+ * some have tiles that are claimed, dynamic where all are, hybrid where some are; or a sequence of
+ * kernels. */
 typedef enum {
     ET_SCHEDULE_NONE, /* not said: static */
 #define SCHEDULE(kind, name, tasks, rule, kernels, help, means) ET_SCHEDULE_##kind,
@@ -29,7 +30,7 @@ typedef struct {
     const char *name, *means;
     enum { ET_QUEUED_NONE, ET_QUEUED_ALL, ET_QUEUED_CHOSEN } queued; /* CHOSEN: task by task */
     bool kernels; /* a launch is a sequence of them */
-    bool fixed;   /* it is one, whose tiles are all dealt at compile time */
+    bool fixed;   /* it is one kernel, which goes through all tiles in program order */
 } et_schedule;
 const et_schedule *et_schedule_of(et_schedule_kind);
 

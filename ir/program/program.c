@@ -23,9 +23,15 @@ et_program *et_program_create(et_graph *g) {
 
 et_schedule_kind et_program_schedule(const et_program *p) {
     int n = 0;
-    for (int i = 0; i < p->ngrids; i++)
+    bool claimed = false;
+    for (int i = 0; i < p->ngrids; i++) {
         n += p->grids[i].dynamic;
-    return !n ? ET_SCHEDULE_STATIC : n == p->ngrids ? ET_SCHEDULE_DYNAMIC : ET_SCHEDULE_HYBRID;
+        claimed |= p->grids[i].order == ET_TILES_CLAIMED;
+    }
+    return !n && claimed    ? ET_SCHEDULE_CLAIMED
+           : !n             ? ET_SCHEDULE_STATIC
+           : n == p->ngrids ? ET_SCHEDULE_DYNAMIC
+                            : ET_SCHEDULE_HYBRID;
 }
 
 et_program *et_program_part(et_program *p, int i) {

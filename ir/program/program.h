@@ -468,8 +468,14 @@ typedef struct {
 /* ---- task grids, loops, the program ---- */
 
 /* Each workgroup has a tile of every round; in every second round the last has the first of them;
- * or each has tiles next to each other. Each runs its tiles in their order. */
-typedef enum { ET_TILES_ROUND_ROBIN, ET_TILES_BACK_AND_FORTH, ET_TILES_ADJACENT } et_tile_order;
+ * each has tiles next to each other; or whichever comes first claims the next one (queue.h). Each
+ * runs its tiles in their order. */
+typedef enum {
+    ET_TILES_ROUND_ROBIN,
+    ET_TILES_BACK_AND_FORTH,
+    ET_TILES_ADJACENT,
+    ET_TILES_CLAIMED
+} et_tile_order;
 
 typedef struct {
     const char *name;
@@ -558,7 +564,7 @@ et_program *et_program_part(et_program *, int i);
 et_program *et_part_at(et_program *, const int64_t *syms);
 
 et_program *et_program_create(et_graph *);
-/* Static, dynamic or hybrid, by its grids. */
+/* Static, claimed, dynamic or hybrid, by its grids. */
 et_schedule_kind et_program_schedule(const et_program *);
 /* The model of a grid or of all that is in a loop. Items of a model come after those of the models
  * before it. */

@@ -207,6 +207,23 @@ static void plan_begun(struct plan *pl) {
     if (pl->words > MAX_WORDS) pl->problem = "too many words for dynamic tasks";
 }
 
+/* Tiles that are claimed are numbered by one counter. Workgroups that find none left have counted
+ * on. */
+static void plan_claimed(struct plan *pl) {
+    const et_program *p = pl->p;
+    for (int g = 0; g < p->ngrids && !pl->problem; g++) {
+        pl->q->claimed[g] = -1;
+        if (p->grids[g].order != ET_TILES_CLAIMED) continue;
+        int64_t n = iterations(p, p->grids[g].loop, -1), tiles = 1;
+        for (int c = 0; c < p->funcs[p->grids[g].func].ncoords; c++)
+            tiles = times(tiles, upper(p, p->grids[g].extent[c]));
+        if (tiles > MAX_TASKS) pl->problem = "too many claimed tiles";
+        pl->q->claimed[g] = (int)pl->words;
+        pl->words += times(n, ET_LINE_WORDS);
+        if (pl->words > MAX_WORDS) pl->problem = "too many words for claimed tiles";
+    }
+}
+
 /* What has begun is counted where it will arrive: that must not depend on what it does first, nor
  * what waits for it on what others have yet to write. */
 static void check_early(struct plan *pl) {
@@ -227,12 +244,14 @@ const char *et_queues_plan(et_arena *a, const et_program *p, et_queues *q) {
     struct plan pl = {.arena = a, .p = p, .q = q, .words = p->event_words};
     *q = (et_queues){.words = p->event_words};
     q->grid = et_alloc(a, (size_t)(p->ngrids + 1) * sizeof *q->grid);
+    q->claimed = et_alloc(a, (size_t)(p->ngrids + 1) * sizeof *q->claimed);
     q->begun = et_alloc(a, (size_t)(p->nevents + 1) * sizeof *q->begun);
     for (int g = 0; g < p->ngrids; g++)
         q->grid[g].region = -1;
     plan_list(&pl, p->first, p->count, -1);
     if (!pl.problem) plan_begun(&pl);
     if (!pl.problem) check_early(&pl);
+    if (!pl.problem) plan_claimed(&pl);
     q->words = (int)pl.words;
     return pl.problem;
 }

@@ -61,8 +61,10 @@ typedef struct {
     et_queue_grid *grid; /* by grid */
     et_region *region;
     int nregions;
-    int *begun; /* by event: word of the first counter of arrivals that have begun, or -1 */
-    int words;  /* of the event array, all together; p->event_words if nothing is dynamic */
+    int *claimed; /* by grid: word that counts claimed tiles of the first iteration of the loops
+                   * around it, a line for each; -1: its tiles are not claimed */
+    int *begun;   /* by event: word of the first counter of arrivals that have begun, or -1 */
+    int words;    /* of the event array, all together; p->event_words if nothing is dynamic */
 } et_queues;
 
 /* NULL, or what is too large, as text. */

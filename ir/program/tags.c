@@ -129,9 +129,9 @@ static const char *edge_problem(const et_program *p, const et_grid *g, int event
         loads |= loads_tagged(p, lo[d]) || loads_tagged(p, hi[d]);
     if (loads)
         return et_printf(p->g->arena, "@%s reads a tagged tensor to find a counter", g->name);
-    if (e->unfenced && (g->dynamic || g->slice.count))
-        return et_printf(p->g->arena, "@%s is dynamic or in slices, and has a unfenced event",
-                         g->name);
+    if (e->unfenced && (g->dynamic || g->slice.count || g->order == ET_TILES_CLAIMED))
+        return et_printf(p->g->arena,
+                         "@%s is dynamic, claimed or in slices, and has a unfenced event", g->name);
     return NULL;
 }
 

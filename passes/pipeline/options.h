@@ -35,6 +35,7 @@ typedef struct {
     bool quick;                /* fusion by rule: to predict costs many times */
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */
+    bool claims_chosen;        /* CLAIMED: only tasks that are predicted to gain by it */
     et_placement placement;
     et_flags flags;
     et_features without;          /* what is left out */

@@ -90,8 +90,9 @@ struct sim_instance {
     int grid;
     int64_t iteration;
     int64_t loop[ET_MAX_LOOPS];
-    int64_t first; /* tiles of static grids before it in program order */
-    int region;    /* dynamic: what workgroups go through as one item; -1 */
+    int64_t first;   /* tiles of static grids before it in program order */
+    int region;      /* dynamic: what workgroups go through as one item; -1 */
+    int64_t claimed; /* tiles of it that workgroups have claimed */
 };
 
 /* Workgroups that run something. */

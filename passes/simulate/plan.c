@@ -185,7 +185,8 @@ static void add_instance(struct sim *s, int grid, int region) {
     }
     s->tiles += sg->tiles;
     if (region < 0) {
-        if (!sg->g->range.to && !sg->g->slice.count) *base += sg->tiles;
+        if (!sg->g->range.to && !sg->g->slice.count && sg->g->order != ET_TILES_CLAIMED)
+            *base += sg->tiles;
         return;
     }
     s->region[region].count++;

@@ -319,6 +319,18 @@ static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
     return true;
 }
 
+/* A claimed tile's number has come while the last one went on, but for the first. */
+static bool claim(struct sim *s, int wg) {
+    struct sim_workgroup *w = &s->wg[wg];
+    if (w->tile < 0) {
+        w->tile = 0;
+        s->schedule += s->m->pop_us;
+        sim_go(s, wg, SIM_NEXT, s->now + s->m->pop_us);
+        return true;
+    }
+    return next_of(s, wg, s->inst[w->item].claimed++, 0);
+}
+
 /* Static instances between items are gone through tile by tile; a region is left when all its tasks
  * have been taken. */
 static void next_task(struct sim *s, int wg) {
@@ -340,6 +352,10 @@ static void next_task(struct sim *s, int wg) {
         if (s->p->grids[in->grid].slice.count && !s->opt->mask) {
             int64_t tile = sim_slice_tile(s, wg, in->grid, w->tile < 0 ? 0 : w->tile);
             if (next_of(s, wg, tile, (w->tile < 0 ? 0 : w->tile) + 1)) return;
+            continue;
+        }
+        if (s->p->grids[in->grid].order == ET_TILES_CLAIMED) {
+            if (claim(s, wg)) return;
             continue;
         }
         struct sim_part part = sim_part_of(s, w->item);

@@ -1,7 +1,7 @@
 # What the scripts here share.
 
 # mix SEED IN.eti OUT.eti EARLY: a scheduled program with tasks made dynamic at random, early with
-# chance EARLY among those.
+# chance EARLY among those, and half of the others claimed.
 mix() {
     awk -v seed="$1" -v early="$4" '
         BEGIN { state = seed * 7919 + 1 }
@@ -9,11 +9,12 @@ mix() {
             state = (state * 16807) % 2147483647
             return state / 2147483647
         }
-        /^schedule / { sub(/ (static|dynamic|hybrid)/, "") }
+        /^schedule / { sub(/ (static|dynamic|hybrid|claimed)/, "") }
         /^ *task / {
             sub(/ dynamic.*/, "")
             chance()
             if (chance() < 0.6) $0 = $0 " dynamic" (chance() < early ? " early" : "")
+            else if (!/ (streamed|range|slice|order) / && chance() < 0.5) $0 = $0 " order claimed"
         }
         { print }' "$2" > "$3"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic and hybrid kernels, sequences of kernels, and some with tasks made dynamic
-# at random, against the graph interpreter and bit for bit against the static one, at the corners of
+# programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic, claimed and hybrid kernels, sequences of kernels, and some with tasks made
+# dynamic or claimed at random, against the graph interpreter and bit for bit against the static one, at the corners of
 # the dims and between, in seeded orders on incoherent caches. With $ETCC_LONG set, three such kernels, on more
 # devices.
 set -eu
@@ -11,11 +11,11 @@ bin=$1 etg=$2 target=${4:-gfx942} dir=$3/$(basename "$2" .etg).$target
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir"
-for how in static dynamic hybrid kernels; do
+for how in static dynamic hybrid kernels claimed; do
     k=$(kernel "$bin/etcc" "$etg" "$target" $how)
     ln -s "$k" $how.hsaco
-    # A hybrid may find that no task is worth a queue, or that every one is.
-    [ $how = hybrid ] || "$bin/etrun" $how.hsaco --list | grep -q "schedule $how"
+    # A hybrid may find that no task is worth a queue, or that every one is; tasks of one tile are not claimed.
+    [ $how = hybrid ] || [ $how = claimed ] || "$bin/etrun" $how.hsaco --list | grep -q "schedule $how"
 done
 "$bin/etcc" "$etg" --target="$target" --variants=1 --to scheduled -o static.eti
 "$bin/etcc" static.eti --target="$target" -o base.hsaco
@@ -29,7 +29,8 @@ done
     --device emu:$target:cus=64:xcds=8:coherence=model:seed=3"
 # shellcheck disable=SC2046,SC2086
 for dims in '' "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
-    "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco --also kernels.hsaco $few $dims --runs 1
+    "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco --also kernels.hsaco --also claimed.hsaco $few $dims --runs 1
     "$bin/check_kernel" "$etg" base.hsaco $mixes $few $dims --runs 1
 done
+"$bin/check_kernel" "$etg" claimed.hsaco --runs 5 --device emu:$target:cus=4
 "$bin/check_kernel" "$etg" dynamic.hsaco --runs 5 --device emu:$target:cus=4

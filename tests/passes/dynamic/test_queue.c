@@ -124,6 +124,38 @@ START_TEST(test_static_needs_no_words) {
 }
 END_TEST
 
+START_TEST(test_claimed) {
+    et_queues q;
+    et_program *p =
+        changed("task @even dynamic", "task @even order claimed", "task @odd dynamic", "task @odd",
+                "dynamic early", "order claimed", "hybrid", "claimed", NULL);
+    ck_assert_msg(p != NULL, "%s", errors());
+    ck_assert_int_eq(p->schedule, ET_SCHEDULE_CLAIMED);
+    ck_assert_ptr_null(et_queues_plan(arena, p, &q));
+    ck_assert_int_eq(q.nregions, 0);
+    ck_assert_int_eq(q.claimed[0], -1);
+    ck_assert_int_eq(q.claimed[1], p->event_words); /* three iterations, then the other's */
+    ck_assert_int_eq(q.claimed[3], p->event_words + 3 * ET_LINE_WORDS);
+    ck_assert_int_eq(q.words, p->event_words + 4 * ET_LINE_WORDS);
+    ck_assert_msg(verifies(p), "%s", errors());
+    ck_assert_ptr_null(et_eti_round_trip(arena, p->g, p));
+    /* Beside queues. */
+    p = changed("task @first", "task @first order claimed", NULL);
+    ck_assert_msg(verifies(p), "%s", errors());
+    ck_assert_int_eq(p->schedule, ET_SCHEDULE_HYBRID);
+    /* A tile that waits for a later one stands still where one workgroup claims both. */
+    ck_assert(!verifies(changed("task @even dynamic", "task @even order claimed", "wait %e[l, i]",
+                                "wait %e[l, i]", "wait %f[i] when first", "wait %l[0]", NULL)));
+    ck_assert_ptr_null(changed("task @even dynamic", "task @even dynamic order claimed", NULL));
+    ck_assert_ptr_null(changed("task @first", "task @first range [0, 0.5] order claimed", NULL));
+    ck_assert_msg(strstr(errors(), "tiles are claimed has no range"), "%s", said);
+    ck_assert_ptr_null(changed("task @first", "task @first order claimed", "task @even dynamic",
+                               "task @even", "task @odd dynamic", "task @odd", "dynamic early", "",
+                               "hybrid", "static", NULL));
+    ck_assert_msg(strstr(errors(), "the schedule is claimed"), "%s", said);
+}
+END_TEST
+
 START_TEST(test_verified) {
     ck_assert_msg(verifies(changed(NULL)), "%s", errors());
     ck_assert(!verifies(changed("task @even dynamic", "task @even dynamic early",
@@ -167,6 +199,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, test_regions);
     tcase_add_test(c, test_regions_in_loops);
     tcase_add_test(c, test_static_needs_no_words);
+    tcase_add_test(c, test_claimed);
     tcase_add_test(c, test_verified);
     tcase_add_test(c, test_text);
     tcase_add_test(c, test_too_many);

@@ -35,6 +35,12 @@ wrong devices -DMUTANT_ONE_PLACE
 wrong devices -DMUTANT_TAKEN_AS_IT_IS
 wrong devices -DMUTANT_TAG_OF_ANY_LAUNCH
 wrong devices -DMUTANT_BEGINS_ALONE
+right claims
+right claims -DABORTS
+wrong claims -DMUTANT_COUNTED_BY_LOAD_AND_STORE
+wrong claims -DMUTANT_SHARED_BEFORE_ALL_HAVE_READ
+wrong claims -DMUTANT_NEXT_GRID_SHARED_EARLY
+wrong claims -DMUTANT_CLAIMED_OUT_OF_ORDER
 ends hybrid -DPOLLING
 wrong hybrid -DPOLLING -DMUTANT_BLIND_TO_THE_DEVICE
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
@@ -66,6 +72,8 @@ few='
 right side
 right flags
 right devices
+right claims
+wrong claims -DMUTANT_SHARED_BEFORE_ALL_HAVE_READ
 wrong flags -DMUTANT_STORED_AS_IT_COMES
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
 wrong fan -DMUTANT_NOT_CLAIMED
@@ -132,7 +140,7 @@ mkdir -p "$build"
 build=$(cd "$build" && pwd)
 
 # The steps that the model names are functions of codegen.
-for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" "$here/devices.pml" | grep -v '^arrives$'); do
+for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" "$here/devices.pml" "$here/claims.pml" | grep -v '^arrives$'); do
     grep -rq "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here/../../../codegen" && continue
     echo "spin: the model's step $step is no function of codegen"
     exit 1

@@ -8,7 +8,7 @@ shift 2
 fresh "$folder"
 same=0
 for f; do
-    for schedule in static dynamic hybrid kernels; do
+    for schedule in static dynamic hybrid kernels claimed; do
         "$etcc" "$f" --schedule=$schedule --to scheduled -o x.eti 2> said
         ! grep -q 'came out' said || same=$((same + 1))
         "$etcc" "$f" --schedule=$schedule -o want.hsaco 2> said

@@ -1,0 +1,28 @@
+#!/bin/sh
+# claimed.sh BIN SRC WORK: which tasks of a layer of experts a hybrid schedule has claimed, and that the simulator sees what
+# that is worth where scores are skewed. Nothing is run.
+set -eu
+. "$(dirname "$0")/../../support/lib.sh"
+bin=$1 layer=$2/bench/models/qwen3-30b-a3b/layer.etg
+fresh "$3"
+of() { # N SCHEDULE: the tasks that are claimed
+    sed "s/^\\(dim N in\\) .*/\\1 $1..$1/" "$layer" > layer.etg
+    "$bin/etcc" layer.etg --machine=H100 --variants=1 --schedule="$2" --to=scheduled -o layer.eti 2> said
+    sed -n 's/^ *task @\([a-z_.]*\) .* order claimed$/\1/p' layer.eti | tr '\n' ' '
+}
+test -z "$(of 1024 static)"
+test "$(of 1024 hybrid)" = 'y out '
+of 1024 claimed | grep -q 'h y out'
+grep -q '^schedule claimed' layer.eti
+# Not what streams: its producer has to know who runs what.
+grep -q 'streamed$' layer.eti && die 'a stream where none was'
+of 128 claimed | grep -q out
+grep -q 'task @y .* streamed' layer.eti
+
+# Who claims is busy to the end: predicted, with scores by chance.
+of 1024 static > /dev/null
+"$bin/etfill" scores.safetensors 'scores:f32[1024,128]:-1:1'
+"$bin/etbench" layer.etg --schedule=static,hybrid --variants=1 --target=sm_90 --machine=H100 --device=none --no-unfused \
+    --input scores=scores.safetensors --quiet --json=times.json
+awk -F '[:,]' '/"us":/ { us[++n] = $2 }
+    END { if (n != 2 || !(us[2] < us[1] * 0.995)) { print "predicted: static", us[1] ", claimed", us[2]; exit 1 } }' times.json
