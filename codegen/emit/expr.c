@@ -57,21 +57,14 @@ int cg_fresh_var(cg *g, const char *name, int64_t extent) {
 
 /* ---- questions about expressions ---- */
 
-struct query {
-    cg *g;
-    bool yes;
-};
-
-static void ask_divergent(void *ctx, et_expr e) {
-    struct query *q = ctx;
-    const et_node_x *x = et_x(q->g->x, e);
-    if (x->op == ET_X_VAR && x->i < q->g->nvar) q->yes |= q->g->divergent[x->i];
+static bool is_divergent(const void *ctx, et_expr e) {
+    const cg *g = ctx;
+    const et_node_x *x = et_x(g->x, e);
+    return x->op == ET_X_VAR && x->i < g->nvar && g->divergent[x->i];
 }
 
 bool cg_is_uniform(cg *g, et_expr e) {
-    struct query q = {g, false};
-    et_walk(g->x, e, ask_divergent, &q);
-    return !q.yes;
+    return !et_expr_any(g->x, e, is_divergent, g);
 }
 
 bool cg_reads_mutable(cg *g, et_expr e) {
@@ -321,6 +314,11 @@ static val emit_load(cg *g, et_expr e, const et_node_x *x) {
     }
     return cg_load_one(g, x->i2, x->i, ptr, offset);
 }
+
+struct query {
+    cg *g;
+    bool yes;
+};
 
 static void ask_load(void *ctx, et_expr e) {
     struct query *q = ctx;

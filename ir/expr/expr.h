@@ -179,6 +179,9 @@ et_expr et_replace(et_exprs *, et_expr, et_expr from, et_expr by);
 
 /* Call FN on every node reachable from E, operands first, each once. */
 void et_walk(const et_exprs *, et_expr, void (*fn)(void *ctx, et_expr), void *ctx);
+/* Does IS hold for E, unless it is none, or for anything in it? */
+bool et_expr_any(const et_exprs *, et_expr e, bool (*is)(const void *ctx, et_expr),
+                 const void *ctx);
 
 /* What E, which may be none, depends on: is there an OP in it, of which the field i is I? */
 enum { ET_ANY = -1 };

@@ -148,41 +148,48 @@ void et_walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ct
 
 /* ---- what an expression depends on ---- */
 
-struct find {
+static bool any(const et_exprs *p, et_expr e, bool (*is)(const void *, et_expr), const void *ctx,
+                struct visit *t) {
+    if (visited(t, e)) return false;
+    remember(t, e, e);
+    const et_node_x *x = et_x(p, e);
+    for (int i = 0; i < x->nops; i++)
+        if (any(p, x->ops[i], is, ctx, t)) return true;
+    return is(ctx, e);
+}
+
+bool et_expr_any(const et_exprs *p, et_expr e, bool (*is)(const void *, et_expr), const void *ctx) {
+    struct visit t;
+    if (!e.id) return false;
+    visit_begin(p, e, &t);
+    bool found = any(p, e, is, ctx, &t);
+    visit_end(p, &t);
+    return found;
+}
+
+struct sought {
     const et_exprs *x;
     et_xop op;
     int i; /* or ET_ANY */
-    bool found;
 };
 
-static void find(void *ctx, et_expr e) {
-    struct find *f = ctx;
+static bool is_sought(const void *ctx, et_expr e) {
+    const struct sought *f = ctx;
     const et_node_x *n = et_x(f->x, e);
-    f->found |= n->op == f->op && (f->i == ET_ANY || n->i == f->i);
+    return n->op == f->op && (f->i == ET_ANY || n->i == f->i);
 }
 
 bool et_expr_has(const et_exprs *p, et_expr e, et_xop op, int i_or_any) {
-    struct find f = {p, op, i_or_any, false};
-    if (e.id) et_walk(p, e, find, &f);
-    return f.found;
+    return et_expr_any(p, e, is_sought, &(struct sought){p, op, i_or_any});
 }
 
-struct search {
-    const et_exprs *x;
-    int tensor;
-    bool found;
-};
-
-static void find_tensor(void *ctx, et_expr e) {
-    struct search *s = ctx;
-    const et_node_x *n = et_x(s->x, e);
-    s->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == s->tensor;
+static bool is_load_of(const void *ctx, et_expr e) {
+    const struct sought *f = ctx;
+    return is_sought(ctx, e) && et_x(f->x, e)->i2 == ET_LOAD_TENSOR;
 }
 
 bool et_expr_loads_tensor(const et_exprs *p, et_expr e, int tensor) {
-    struct search s = {p, tensor, false};
-    if (e.id) et_walk(p, e, find_tensor, &s);
-    return s.found;
+    return et_expr_any(p, e, is_load_of, &(struct sought){p, ET_X_LOAD, tensor});
 }
 
 bool et_expr_has_vars(const et_exprs *p, et_expr e, int n, const int *vars) {

@@ -246,19 +246,17 @@ bool et_attend_is_index(const et_product_cx *g, const et_step *s, et_expr load) 
 struct indices {
     const et_product_cx *g;
     const et_step *s;
-    bool any;
 };
 
-static void find_index(void *ctx, et_expr e) {
-    struct indices *i = ctx;
-    i->any = i->any || et_attend_is_index(i->g, i->s, e);
+static bool is_index(const void *ctx, et_expr e) {
+    const struct indices *i = ctx;
+    return et_attend_is_index(i->g, i->s, e);
 }
 
 static bool has_indices(const et_product_cx *g, const et_step *s) {
-    struct indices i = {.g = g, .s = s};
     for (int k = 0; k < ET_AT_PARTS; k++)
-        if (s->part[k].id) et_walk(g->x, s->part[k], find_index, &i);
-    return i.any;
+        if (et_expr_any(g->x, s->part[k], is_index, &(struct indices){g, s})) return true;
+    return false;
 }
 
 static bool is_prefetched(const et_product_cx *g, const et_step *s, et_expr e) {

@@ -179,18 +179,15 @@ bool et_prefetch_row(const et_product_cx *g, const et_step *s, et_expr load) {
 struct finding {
     const et_product_cx *g;
     const et_step *s;
-    bool any;
 };
 
-static void find_row(void *ctx, et_expr e) {
-    struct finding *f = ctx;
-    f->any = f->any || et_prefetch_row(f->g, f->s, e);
+static bool is_row(const void *ctx, et_expr e) {
+    const struct finding *f = ctx;
+    return et_prefetch_row(f->g, f->s, e);
 }
 
 bool et_prefetch_has_auxiliary(const et_product_cx *g, const et_step *s) {
-    struct finding f = {.g = g, .s = s};
-    if (g->t->prefetches) et_walk(g->x, s->a, find_row, &f);
-    return f.any;
+    return g->t->prefetches && et_expr_any(g->x, s->a, is_row, &(struct finding){g, s});
 }
 
 bool et_prefetch_suits(const et_product_cx *g, const et_step *s, const et_product_plan *w) {

@@ -37,19 +37,16 @@ bool *et_program_stored(const et_program *p, et_arena *arena) {
 struct reading {
     const et_exprs *x;
     const bool *stored;
-    bool yes;
 };
 
-static void note_load(void *ctx, et_expr e) {
-    struct reading *r = ctx;
+static bool is_stored(const void *ctx, et_expr e) {
+    const struct reading *r = ctx;
     const et_node_x *n = et_x(r->x, e);
-    if (n->op == ET_X_LOAD) r->yes |= n->i2 == ET_LOAD_LOCAL || r->stored[n->i];
+    return n->op == ET_X_LOAD && (n->i2 == ET_LOAD_LOCAL || r->stored[n->i]);
 }
 
 bool et_reads_stored(const et_exprs *x, et_expr e, const bool *stored) {
-    struct reading r = {x, stored, false};
-    if (e.id) et_walk(x, e, note_load, &r);
-    return r.yes;
+    return et_expr_any(x, e, is_stored, &(struct reading){x, stored});
 }
 
 /* Is index E below DIM, as BELOW says or whatever holds? */

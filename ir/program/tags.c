@@ -11,16 +11,14 @@ struct seen {
     bool any;
 };
 
-static void note_load(void *ctx, et_expr e) {
-    struct seen *s = ctx;
-    const et_node_x *n = et_x(s->p->g->exprs, e);
-    s->any |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && s->p->tensors[n->i].tagged;
+static bool is_tagged(const void *ctx, et_expr e) {
+    const et_program *p = ctx;
+    const et_node_x *n = et_x(p->g->exprs, e);
+    return n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && p->tensors[n->i].tagged;
 }
 
 static bool loads_tagged(const et_program *p, et_expr e) {
-    struct seen s = {p, false};
-    if (e.id) et_walk(p->g->exprs, e, note_load, &s);
-    return s.any;
+    return et_expr_any(p->g->exprs, e, is_tagged, p);
 }
 
 static void note_touch(void *ctx, int space, int id, bool is_store, const et_expr *index) {

@@ -87,22 +87,14 @@ static void count_reads(et_lowering *lo, const et_block *b, int depth, int *posi
 
 /* ---- what an expression holds ---- */
 
-struct costly {
-    const et_exprs *p;
-    bool found;
-};
-
-static void find_costly(void *ctx, et_expr e) {
-    struct costly *c = ctx;
-    c->found |= et_xop_is(et_x(c->p, e)->op, ET_XOP_COSTLY);
+static bool is_costly(const void *exprs, et_expr e) {
+    return et_xop_is(et_x(exprs, e)->op, ET_XOP_COSTLY);
 }
 
 static bool body_costly(et_lowering *lo, const et_node *n) {
     if (n->op == &et_op_rope_table || n->op == &et_op_softmax) return true;
     const et_attr *body = et_attr_find(n, "body");
-    struct costly c = {lo->g->exprs, false};
-    if (body) et_walk(lo->g->exprs, body->expr, find_costly, &c);
-    return c.found;
+    return body && et_expr_any(lo->g->exprs, body->expr, is_costly, lo->g->exprs);
 }
 
 static bool extent_at_most(et_lowering *lo, et_expr e, int64_t limit) {

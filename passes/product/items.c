@@ -26,16 +26,11 @@ static int unroll_of(const et_product_cx *g, const et_map_loop *l, int vector, i
     return n;
 }
 
-struct choice {
-    const et_exprs *x;
-    bool loads;
-};
-
-static void find_choice(void *ctx, et_expr e) {
-    struct choice *q = ctx;
-    const et_node_x *n = et_x(q->x, e);
+static bool is_choice_of_loads(const void *exprs, et_expr e) {
+    const et_node_x *n = et_x(exprs, e);
     for (int i = 1; n->op == ET_X_SELECT && i < n->nops; i++)
-        q->loads |= et_expr_loads(q->x, n->ops[i]);
+        if (et_expr_loads(exprs, n->ops[i])) return true;
+    return false;
 }
 
 /* Most tiles of many rows are full: with warpgroup MMA, so that a tile is as large as registers
@@ -43,7 +38,6 @@ static void find_choice(void *ctx, et_expr e) {
  * looks at no row and has more in flight. */
 static bool suits_full(const et_product_cx *g, const et_map_loop *l) {
     enum { FEW = 16 }; /* rows */
-    struct choice q = {g->x, false};
     et_expr bound, rest;
     bool many = false;
     int64_t lo, hi;
@@ -52,8 +46,7 @@ static bool suits_full(const et_product_cx *g, const et_map_loop *l) {
         many |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
     if (many) return true;
     if (!et_bounds(g->x, et_x(g->x, bound)->ops[1], &lo, &hi) || lo <= FEW) return false;
-    et_walk(g->x, l->s.value, find_choice, &q);
-    return q.loads;
+    return et_expr_any(g->x, l->s.value, is_choice_of_loads, g->x);
 }
 
 /* A task of few steps, and where weights come ahead of tasks any, is as long as its trips to

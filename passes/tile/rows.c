@@ -22,23 +22,16 @@ static void read(void *ctx, et_expr e) {
     r->n++;
 }
 
-struct routes {
-    const et_exprs *x;
-    bool any;
-};
-
-static void note_route(void *ctx, et_expr e) {
-    struct routes *r = ctx;
-    const et_node_x *n = et_x(r->x, e);
+static bool is_route(const void *exprs, et_expr e) {
+    const et_node_x *n = et_x(exprs, e);
     for (int i = 0; n->op == ET_X_LOAD && i < n->nops; i++)
-        r->any |= et_expr_loads(r->x, n->ops[i]);
+        if (et_expr_loads(exprs, n->ops[i])) return true;
+    return false;
 }
 
 /* Does a tensor decide which of its right operand's elements are multiplied? */
 static bool is_routed(const et_exprs *x, const et_product *p) {
-    struct routes r = {.x = x};
-    et_walk(x, p->b, note_route, &r);
-    return r.any;
+    return et_expr_any(x, p->b, is_route, x);
 }
 
 bool et_tile_same_rows(const et_program *p, const et_group *a, const et_group *b) {

@@ -111,14 +111,16 @@ static int cheapest(const struct rows *r, int n, const int *number) {
     return best;
 }
 
-static bool combine(const sv_linear *low, const sv_linear *high, int number, sv_linear *out) {
-    int64_t a = sv_coef(low, number), b = -sv_coef(high, number), g = a, h = b;
+/* LOW, where the number has the factor A, and HIGH, where it has -B, added up without it. */
+static bool combine(const sv_linear *low, int64_t a, const sv_linear *high, int64_t b,
+                    sv_linear *out) {
+    static const sv_linear zero;
+    int64_t g = a, h = b;
     while (h) {
         int64_t t = g % h;
         g = h;
         h = t;
     }
-    sv_linear zero = {0};
     return sv_add(&zero, low, b / g, out) && sv_add(out, high, a / g, out);
 }
 
@@ -126,12 +128,15 @@ static void eliminate(struct rows *r, int number) {
     sv_problem *p = r->p;
     int had = r->n, kept = 0;
     static const sv_linear none;
+    int64_t coef[SV_ROWS];
+    for (int i = 0; i < had; i++)
+        coef[i] = sv_coef(&p->rows[i], number);
     for (int i = 0; i < had && !r->contradiction; i++) {
-        if (sv_coef(&p->rows[i], number) <= 0) continue;
+        if (coef[i] <= 0) continue;
         for (int k = 0; k < had && !r->contradiction; k++) {
             sv_linear f;
-            if (sv_coef(&p->rows[k], number) >= 0) continue;
-            if (combine(&p->rows[i], &p->rows[k], number, &f))
+            if (coef[k] >= 0) continue;
+            if (combine(&p->rows[i], coef[i], &p->rows[k], -coef[k], &f))
                 add_row(r, &f, p->bounding[i] && p->bounding[k]);
         }
     }

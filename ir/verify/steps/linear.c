@@ -1,9 +1,9 @@
 #include "ir/verify/steps/linear.h"
-#include <string.h>
 
 bool sv_add(const sv_linear *a, const sv_linear *b, int64_t by, sv_linear *out) {
-    sv_linear r = {0};
+    sv_linear r;
     int64_t k;
+    r.n = 0;
     if (__builtin_mul_overflow(b->k, by, &k) || __builtin_add_overflow(a->k, k, &r.k)) return false;
     for (int i = 0, j = 0; i < a->n || j < b->n;) {
         bool first = j == b->n || (i < a->n && a->number[i] <= b->number[j]);
@@ -49,6 +49,8 @@ int64_t sv_coef(const sv_linear *f, int number) {
 }
 
 bool sv_same_terms(const sv_linear *a, const sv_linear *b) {
-    return a->n == b->n && memcmp(a->number, b->number, (size_t)a->n * sizeof *a->number) == 0 &&
-           memcmp(a->coef, b->coef, (size_t)a->n * sizeof *a->coef) == 0;
+    if (a->n != b->n) return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->coef[i] != b->coef[i] || a->number[i] != b->number[i]) return false;
+    return true;
 }

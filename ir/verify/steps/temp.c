@@ -150,11 +150,6 @@ static sv_cond not_before(struct steps *s, sv_frame *frame) {
 
 /* ---- reads ---- */
 
-struct mutable {
-    struct steps *s;
-    bool yes;
-};
-
 struct reading {
     struct steps *s;
     int tensor;
@@ -162,21 +157,18 @@ struct reading {
     sv_answer answer; /* is there an element that nothing looked at so far has written? */
 };
 
-static void ask_mutable(void *ctx, et_expr e) {
-    struct mutable *m = ctx;
-    const et_node_x *n = et_x(m->s->x, e);
-    if (n->op != ET_X_LOAD) return;
-    m->yes |= n->i2 != ET_LOAD_TENSOR || m->s->writers->first[n->i] >= 0;
+static bool is_mutable(const void *ctx, et_expr e) {
+    const struct steps *s = ctx;
+    const et_node_x *n = et_x(s->x, e);
+    return n->op == ET_X_LOAD && (n->i2 != ET_LOAD_TENSOR || s->writers->first[n->i] >= 0);
 }
 
 /* What the store's mask reads may hold something else where the element is read. */
 static bool decided_by_past(struct steps *s, const struct way *y, const et_step *st) {
-    struct mutable m = {.s = s};
     for (int d = 0; d < st->to.rank; d++)
         if (et_expr_loads(s->x, st->to.index[d])) return false; /* its word is taken, see cover.c */
     if (y->own) return sv_changed(s, st->mask, y->w->step);
-    if (st->mask.id) et_walk(s->x, st->mask, ask_mutable, &m);
-    return m.yes;
+    return et_expr_any(s->x, st->mask, is_mutable, s);
 }
 
 /* Of a tagged tensor: the store has another tag than the one that is asked for. */

@@ -1,24 +1,27 @@
 # Kernels of several devices on as many emulated agents, against the graph interpreter on the whole graph, bit for bit the same in all
-# runs and on any number of workgroups. Arguments: folder of tools, this folder, folder of imported models, a folder for files, target.
+# runs and on any number of workgroups. Without $ETCC_LONG fewer models, and each run once on each device. Arguments: folder of tools, this folder, folder of imported models, a folder for files, target.
 set -e
 bin=$1 here=$2 models=$3 out=$4 target=$5
 rm -rf "$out" && mkdir -p "$out"
+compiled='' runs=${ETCC_LONG:+3}
+runs=${runs:-1}
 check() { # MODEL.etg DEVICES OPTIONS OF check_kernel...
     model=$1 n=$2 && shift 2
-    "$bin/etcc" "$model" --devices=$n --target=$target -o "$out/k.$n"
+    [ "$compiled" = "$model $n" ] || "$bin/etcc" "$model" --devices=$n --target=$target -o "$out/k.$n"
+    compiled="$model $n"
     "$bin/check_kernel" "$model" "$out/k.$n" "$@" --device "emu:$target:cus=8:agents=$n" \
-        --device "emu:$target:cus=6:agents=$n:seed=7" --runs 3 --workgroups 0 --workgroups 4
+        --device "emu:$target:cus=6:agents=$n:seed=7" --runs "$runs" --workgroups 0 --workgroups 4
 }
 for n in 2 4; do
     check "$here/mlp.etg" $n
     check "$here/mlp.etg" $n --set N=1
     check "$here/gqa.etg" $n --set N=5
-    check "$models/llama.etg" $n --set N=3
+    [ $n = 2 ] && [ -z "${ETCC_LONG-}" ] || check "$models/llama.etg" $n --set N=3
 done
 "$bin/etcc" "$here/gqa.etg" --devices=4 --target=$target -o "$out/k.parts"
 "$bin/check_parts" "$out/k.parts" "emu:$target:cus=4:agents=4" kc
 check "$models/qwen3_moe.etg" 2 --set N=3
-check "$models/mixtral.etg" 2 --set N=3
+[ -z "${ETCC_LONG-}" ] || check "$models/mixtral.etg" 2 --set N=3
 for schedule in dynamic hybrid; do
     "$bin/etcc" "$here/gqa.etg" --devices=2 --schedule=$schedule --target=$target -o "$out/k.$schedule"
     "$bin/check_kernel" "$here/gqa.etg" "$out/k.$schedule" --device "emu:$target:cus=8:agents=2" --device "emu:$target:cus=6:agents=2:seed=3" \

@@ -1,8 +1,7 @@
 #!/bin/sh
 # programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic, claimed and hybrid kernels, sequences of kernels, and some with tasks made
 # dynamic or claimed at random, against the graph interpreter and bit for bit against the static one, at the corners of
-# the dims and between, in seeded orders on incoherent caches. With $ETCC_LONG set, three such kernels, on more
-# devices.
+# the dims, in seeded orders on incoherent caches. With $ETCC_LONG set, three such kernels, on more devices, and between the corners.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -28,7 +27,7 @@ done
 [ "$target" != gfx942 ] || [ -z "${ETCC_LONG-}" ] || few="$few --device emu:$target:cus=1 --device emu:$target:cus=7:xcds=2:seed=1
     --device emu:$target:cus=64:xcds=8:coherence=model:seed=3"
 # shellcheck disable=SC2046,SC2086
-for dims in '' "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
+for dims in ${ETCC_LONG:+''} "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
     "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco --also kernels.hsaco --also claimed.hsaco $few $dims --runs 1
     "$bin/check_kernel" "$etg" base.hsaco $mixes $few $dims --runs 1
 done

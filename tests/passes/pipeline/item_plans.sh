@@ -100,4 +100,4 @@ for model in many behind; do changes $model; done
 grep -q '^ *plan vector 8 early copy' behind.eti || die 'no weights are copied early'
 grep -q '^ *plan vector [0-9]* early loads' many.eti || die 'nothing is loaded early'
 printf 'item_plans.sh: %d kernels right, %d plans refused\n' $made $refused
-[ $made -ge 150 ] && [ $refused -ge 50 ] || die 'hardly any plan was made, or refused'
+least 150 50

@@ -59,7 +59,7 @@ same() { # MODEL ROWS, which have been compared
     awk -v more=$more 'NR == 1 { v = $1; f = $2 } NR == 2 { exit !(v > 0 && $1 < more * v && $2 == f) }' count.dense count.sparse ||
         die "$1, $2 rows: a kernel that can leave weights out does more where there are none"
 }
-for rows in 1 3 9 16 24; do
+for rows in 1 ${ETCC_LONG:+3 9 16} 24; do
     compare mlp 0 $rows $least $most
     same mlp $rows
     compare mlp scattered $rows 40 125
@@ -67,7 +67,7 @@ for rows in 1 3 9 16 24; do
     compare mlp 90 $rows 3 60
     compare mlp 100 $rows 0 25
 done
-for rows in 1 5 24; do
+for rows in ${ETCC_LONG:+1} 5 ${ETCC_LONG:+24}; do
     compare experts 0 $rows $least $most
     same experts $rows
     compare experts 90 $rows 3 75

@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *target_name(void) {
+const char *kit_target(void) {
     const char *name = getenv("KIT_TARGET");
     return name ? name : "gfx942";
 }
 
 int kit_wave(void) {
-    return strncmp(target_name(), "gfx9", 4) == 0 ? 64 : 32;
+    return strncmp(kit_target(), "gfx9", 4) == 0 ? 64 : 32;
 }
 
 int kit_waves(const kit *k) {
@@ -26,7 +26,7 @@ int kit_waves(const kit *k) {
 
 /* DEVICE without what the GPU cannot be: several dies where it is of one, half a pair of CUs. */
 static void device_spec(const char *device, char *out, size_t n) {
-    const char *name = target_name();
+    const char *name = kit_target();
     bool one_die = strcmp(name, "gfx942") != 0 && strcmp(name, "gfx950") != 0;
     int cus, xcds, used = 0;
     ck_assert_int_eq(sscanf(device, "cus=%d:xcds=%d%n", &cus, &xcds, &used), 2);
@@ -48,7 +48,7 @@ void kit_begin(kit *k, const char *name) {
     k->launches = 1;
     const char *dir = getenv("TMPDIR");
     snprintf(k->path, sizeof k->path, "%s/etcg-%d.hsaco", dir ? dir : "/tmp", (int)getpid());
-    k->opt = (et_codegen_options){.target = et_target_find(target_name()),
+    k->opt = (et_codegen_options){.target = et_target_find(kit_target()),
                                   .output = k->path,
                                   .emit_llvm = getenv("KIT_LL"),
                                   .opt_level = 2};

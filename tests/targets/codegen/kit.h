@@ -35,6 +35,7 @@ et_func *kit_func(kit *, const char *name, int ncoords);
 et_step *kit_step(kit *, et_func *, et_step_kind);
 et_expr kit_coord(kit *, et_func *, int i);
 et_place kit_place(int space, int id, int rank, const et_expr *index);
+const char *kit_target(void);
 int kit_wave(void); /* work-items */
 int kit_waves(const kit *);
 /* A MAP step over VARS. */

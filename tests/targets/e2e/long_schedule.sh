@@ -1,6 +1,6 @@
 #!/bin/sh
 # long_schedule.sh BIN SRC WORK: schedules of so many calls that they are cut into functions (codegen/kernel/body.c) compute what the
-# graph means: one of loops side by side, and one of them all inside another loop.
+# graph means: one of loops side by side, and one of them all inside another loop. Without $ETCC_LONG each for one GPU.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$(cd "$1" && pwd) src=$2 work=$3
@@ -11,7 +11,12 @@ cd "$work"
 sh "$src/bench/compile_curve.sh" --program loop 130 > apart.etg
 sed -e '/^a = x/a for k in 0..2 {' -e 's/+ l/+ k * 0.25 + l/' -e '/^output y/i }' apart.etg > inside.etg
 for name in apart inside; do
-    for target in gfx942 gfx1100 sm_90; do
+    case ${ETCC_LONG-}$name in
+    apart) targets=gfx942 ;;
+    inside) targets=gfx1100 ;;
+    *) targets='gfx942 gfx1100 sm_90' ;;
+    esac
+    for target in $targets; do
         case $target in sm_*) kind=ptx ;; *) kind=hsaco ;; esac
         ETCC_VERIFY=1 "$bin/etcc" $name.etg --target=$target -o $name.$kind --emit-llvm=$name.ll || die "$name $target"
         # Four kinds of loops and what is between them, and the parts.

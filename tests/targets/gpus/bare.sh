@@ -29,7 +29,12 @@ try() { # NAME and TYPE CODES SCALES ROWS KS OTHER, OPERAND
     model "$2" "$3" "$4" "$5" "$6" "f32(x) @ (f32($3) * f32(each)).T" "$7" > exact.etg
     "$bin/etfill" weights --seed 3 "codes:$2[$R,$K]:$range" "scales:$4[$((($R + $5 - 1) / $5)),$(($K / $6))]:$unit" "zeros:u4[$R,$(($K / 32))]:0:15"
     "$bin/etcc" "$name.etg" --target="$target" --variants=1 -o "$name.hsaco"
-    for n in 1 7 16 17 64; do
+    case ${ETCC_LONG-}$target in
+    gfx942) counts='1 17' ;;
+    gfx1100) counts='7 64' ;;
+    *) counts='1 7 16 17 64' ;;
+    esac
+    for n in $counts; do
         "$bin/etfill" in --seed $n "x:bf16[$n,$K]:-2:2"
         "$bin/etinterp" exact.etg --stage graph --set=N=$n --in in --weights weights --out want
         "$bin/etrun" "$name.hsaco" --set=N=$n --in in --weights weights --out got --device "emu:$target:cus=4" >/dev/null

@@ -3,7 +3,7 @@
 # shellcheck shell=sh disable=SC2154
 
 nan_rows=320 # each kind of row with what is odd in 32 places
-nan_columns='3 5 64 100 128 1024 1500'
+nan_columns='3 5 64 100 128 1024 1500' nan_few='5 100 1024' # shared by few lanes, by a wave and a part of one, by a workgroup
 # What is reduced, of the rows a: f32, or rounded. One a line.
 nan_kinds='a
 f32(bf16(a))

@@ -29,7 +29,7 @@ grep -q '^variant N up to 1024 ' large.eti || die "none for the largest launches
 "$bin/etfill" w.safetensors --seed 3 'layer1.weight:bf16[101,37]:-1:1' 'layer1.bias:f32[101]:-1:1' 'norm.weight:f32[101]:-1:1' \
     'norm.bias:f32[101]:-1:1' 'layer2.weight:bf16[67,101]:-1:1' 'layer2.bias:bf16[67]:-1:1' 'layer3.weight:f32[11,67]:-1:1' \
     'router:f32[8,64]:-1:1' 'gate:bf16[8,96,64]:-1:1' 'up:bf16[8,96,64]:-1:1' 'down:bf16[8,64,96]:-1:1'
-for n in 1 2 7 100; do
+for n in 1 ${ETCC_LONG:+2 7} 100; do
     "$bin/etfill" in.safetensors --seed $n 'mlp.x:f32[5,37]:-1:1' "moe.x:f32[$n,64]:-1:1"
     "$bin/etinterp" graph.eti --weights w.safetensors --set mlp.N=5 --set moe.N=$n --in in.safetensors --out want.safetensors
     for how in static dynamic; do

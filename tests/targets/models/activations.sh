@@ -21,7 +21,7 @@ rm -f "$logits".*
 compare "$golden/golden.safetensors" "$logits.exact.safetensors" "$off"
 ! compare "$golden/golden.safetensors" "$logits.exact.safetensors" "$(echo "$off / 10" | bc -l)" >out || die "activations are not quantised"
 k=$(kernel "$bin/etcc" "$text" "$target" "$schedule")
-for chunk in 1 7 40; do
+for chunk in 1 ${ETCC_LONG:+7} 40; do
     "$bin/etllm" score --kernel "$k" --model "$golden" --device "emu:$target:cus=8" --chunk $chunk \
         --tokens "$golden/golden.safetensors" --out "$logits.$chunk.safetensors"
     compare "$logits.exact.safetensors" "$logits.$chunk.safetensors" "$apart"

@@ -15,7 +15,9 @@ rm -f "$m.asked.safetensors"
 grep -q '^dim ROWS in 1\.\.64 ' "$m.asked.etg" || die 'not as many rows as expected'
 for schedule in static dynamic; do
     k=$(kernel "$bin/etcc" "$work/$m.asked.etg" gfx942 $schedule)
-    for chunk in 1 40; do
+    chunks='1 40'
+    [ -n "${ETCC_LONG-}" ] || [ $schedule = static ] || chunks=40
+    for chunk in $chunks; do
         rm -f "$m.asked.safetensors"
         "$bin/etllm" score --kernel "$k" --model "$golden" --device emu:gfx942:cus=8 --chunk $chunk \
             --tokens "$golden/golden.safetensors" --out "$m.asked.safetensors"

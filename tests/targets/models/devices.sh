@@ -1,5 +1,5 @@
 #!/bin/sh
-# devices.sh BIN SRC WORK MODEL TOLERANCE [SCHEDULE]: what 2 and 4 emulated devices compute together against PyTorch's logits. All of
+# devices.sh BIN SRC WORK MODEL TOLERANCE [SCHEDULE]: what 4 (with $ETCC_LONG also 2) emulated devices compute together against PyTorch's logits. All of
 # the layers' products are divided: more is cut than the head.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
@@ -8,7 +8,7 @@ golden=$bin/../checkpoints/$m text=$src/tests/targets/models/$m.etg
 [ -f "$text" ] || text=$(imported "$bin" "$src" "$m")
 mkdir -p "$work"
 cd "$work"
-for n in 2 4; do
+for n in ${ETCC_LONG:+2} 4; do
     "$bin/etcc" "$text" --devices=$n -d graph > "$m.devices"
     grep -q '= exchange %' "$m.devices" || die "$n devices exchange nothing"
     k=$(kernel "$bin/etcc" "$text" gfx942 "$schedule" --devices=$n)

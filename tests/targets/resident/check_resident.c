@@ -7,7 +7,7 @@
  * model's own kernel give first. Then the steps of all models come at random times, with outputs
  * read and compared when each is over; before, between and after that the kernel is launched as
  * others are. STEPS are for all models together. */
-#include "runtime/etrt.h"
+#include "tests/support/launches.h"
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -39,70 +39,9 @@ struct alone {
 static struct alone alone[MAX_MODELS];
 static int nmodels;
 static bool mixed;
-static uint64_t state;
-
-static uint64_t draw(void) {
-    state += 0x9E3779B97F4A7C15u;
-    uint64_t v = state;
-    v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
-    v = (v ^ v >> 27) * 0x94D049BB133111EBu;
-    return v ^ v >> 31;
-}
-
-static void need(etrt_status status, const char *doing) {
-    if (status == ETRT_OK) return;
-    fprintf(stderr, "check_resident: %s: %s: %s\n", doing, etrt_status_text(status),
-            etrt_last_error());
-    exit(1);
-}
-
-static const char *in_mix(const struct alone *a, const char *name, char buf[256]) {
-    snprintf(buf, 256, "%s%s%s", mixed ? a->name : "", mixed ? "." : "", name);
-    return buf;
-}
-
-/* Numbers from -1/2 to 1/2 of the tensor's type, or small whole numbers. */
-static void *numbers(etrt_dtype type, int64_t bytes) {
-    char *data = malloc((size_t)bytes + 4);
-    int size = type == ETRT_F32 || type == ETRT_I32 ? 4 : 2;
-    if (!data) exit(1);
-    for (int64_t i = 0; i + size <= bytes; i += size) {
-        float f = (float)(draw() >> 40) / 16777216.0f - 0.5f;
-        int32_t n = (int32_t)(draw() % 8);
-        uint32_t word;
-        memcpy(&word, &f, 4);
-        if (type == ETRT_I32)
-            memcpy(data + i, &n, 4);
-        else if (type == ETRT_F32)
-            memcpy(data + i, &f, 4);
-        else if (type == ETRT_BF16)
-            memcpy(data + i, (char *)&word + 2, 2);
-        else
-            memcpy(data + i, (uint16_t[]){(uint16_t)(0x2000 + draw() % 0x1000)}, 2);
-    }
-    return data;
-}
-
-static void give_weights(const struct alone *a, etrt_model *kernel) {
-    etrt_tensor_info t;
-    char name[256];
-    for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
-        if (i >= MAX_TENSORS) exit(3);
-        if (t.kind != ETRT_WEIGHT) continue;
-        void *data = numbers(t.dtype, t.max_bytes);
-        need(etrt_model_weight(a->model, t.name, data, (size_t)t.max_bytes), t.name);
-        need(etrt_model_weight(kernel, in_mix(a, t.name, name), data, (size_t)t.max_bytes), name);
-        free(data);
-    }
-}
-
-static size_t bytes_of(etrt_session *s, const char *name, etrt_dtype type) {
-    int64_t shape[ETRT_MAX_RANK], bytes = type == ETRT_F32 || type == ETRT_I32 ? 4 : 2;
-    int rank;
-    need(etrt_shape(s, name, shape, &rank), name);
-    for (int d = 0; d < rank; d++)
-        bytes *= shape[d];
-    return (size_t)bytes;
+/* What the kernel's names of a model's tensors and dims begin with. */
+static const char *prefix_of(const struct alone *a) {
+    return mixed ? a->name : NULL;
 }
 
 /* The step's answer, by the model's own kernel. */
@@ -136,10 +75,10 @@ static void give(const struct alone *a, etrt_session *s) {
     etrt_tensor_info t;
     char name[256];
     for (int i = 0; etrt_model_dim(a->model, i, &dim) == ETRT_OK; i++)
-        need(etrt_set_dim(s, in_mix(a, dim.name, name), p->dim[i]), name);
+        need(etrt_set_dim(s, prefixed(prefix_of(a), dim.name, name), p->dim[i]), name);
     for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++)
         if (t.kind == ETRT_INPUT)
-            need(etrt_bind(s, in_mix(a, t.name, name), p->data[i], p->bytes[i]), name);
+            need(etrt_bind(s, prefixed(prefix_of(a), t.name, name), p->data[i], p->bytes[i]), name);
 }
 
 static void compare(struct alone *a, etrt_session *s) {
@@ -150,7 +89,7 @@ static void compare(struct alone *a, etrt_session *s) {
         if (t.kind != ETRT_OUTPUT && t.kind != ETRT_STATE) continue;
         char *got = malloc(p->bytes[i] + 1);
         if (!got) exit(1);
-        need(etrt_read(s, in_mix(a, t.name, name), got, p->bytes[i]), name);
+        need(etrt_read(s, prefixed(prefix_of(a), t.name, name), got, p->bytes[i]), name);
         if (memcmp(got, p->data[i], p->bytes[i]) != 0) {
             fprintf(stderr, "check_resident: step %d of %s: %s differs\n", a->next - 1, a->name,
                     name);
@@ -243,7 +182,7 @@ int main(int argc, char **argv) {
     etrt_session *s;
     nmodels = (argc - 5) / 2;
     if (argc < 7 || argc % 2 == 0 || nmodels > MAX_MODELS) return 2;
-    state = strtoull(argv[4], NULL, 10);
+    launches_begin("check_resident", strtoull(argv[4], NULL, 10));
     need(etrt_device_open(argv[1], &device), argv[1]);
     need(etrt_model_load(device, argv[2], &kernel), argv[2]);
     need(etrt_session_create(kernel, &s), argv[2]);
@@ -253,7 +192,7 @@ int main(int argc, char **argv) {
         a->name = argv[5 + 2 * i];
         need(etrt_model_load(device, argv[6 + 2 * i], &a->model), argv[6 + 2 * i]);
         need(etrt_session_create(a->model, &a->session), a->name);
-        give_weights(a, kernel);
+        give_weights(a->model, kernel, prefix_of(a));
         a->steps = atoi(argv[3]) / nmodels + 2;
         a->step = calloc((size_t)a->steps, sizeof *a->step);
         if (!a->step) return 1;
