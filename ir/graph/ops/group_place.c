@@ -26,6 +26,12 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     return true;
 }
 
+/* Are there rows for one block at most, before which there is none? */
+static bool is_one_block(const et_exprs *p, const et_node *n, et_expr rows) {
+    int64_t lo, hi;
+    return et_bounds(p, rows, &lo, &hi) && hi <= block_of(n);
+}
+
 static et_expr clamp(et_exprs *p, et_expr e, et_expr last) {
     return et_op2(p, ET_X_MAX, et_op2(p, ET_X_MIN, e, last), et_int(p, 0));
 }
@@ -42,7 +48,8 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_expr earlier = et_op2(p, ET_X_LT, et_var(p, var), et_op2(p, ET_X_MOD, index[0], block));
     earlier = et_op2(p, ET_X_AND, earlier, et_op2(p, ET_X_EQ, et_arg_at(lo, n, 0, &other), mine));
     et_expr place = et_reduce_x(p, ET_RED_SUM, var, block, et_select(p, earlier, one, zero));
-    place = et_add(p, place, et_arg_at(lo, n, 1, (et_expr[]){of, group}));
+    if (!is_one_block(p, n, rows))
+        place = et_add(p, place, et_arg_at(lo, n, 1, (et_expr[]){of, group}));
     place = et_add(p, place, et_arg_at(lo, n, 2, &group));
     et_expr in =
         et_op2(p, ET_X_AND, et_op2(p, ET_X_LE, zero, mine), et_op2(p, ET_X_LT, mine, groups));

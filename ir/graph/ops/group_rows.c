@@ -43,19 +43,27 @@ static et_expr count_below(et_lower *lo, const et_node *n, int which, et_expr ex
     return et_op2(p, ET_X_MIN, count, et_sub(p, extent, et_int(p, 1)));
 }
 
-static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
+/* The block of the row at PLACE, in a block of places that begins with FIRST. */
+static et_expr block_at(et_lower *lo, const et_node *n, et_expr place, et_expr first) {
     et_exprs *p = lo->g->exprs;
     const et_shape *c = et_arg_shape(lo->g, n, 1);
-    et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
-    et_expr place = et_add(p, et_mul(p, index[0], et_int(p, attr(n, "pad"))), index[1]);
-    /* All of a block are of one. */
-    et_expr first = et_mul(p, index[0], et_int(p, attr(n, "pad")));
+    et_expr blocks = et_sub(p, c->dim[0], et_int(p, 1));
+    int64_t least, most;
+    if (et_bounds(p, blocks, &least, &most) && most <= 1) return et_int(p, 0);
     et_expr group = count_below(lo, n, 0, c->dim[1], 2, NULL, first);
     /* Counts and beginnings are of rows that exist: 32 bits hold what is made of them. */
     et_expr nth = et_sub(p, place, et_arg_at(lo, n, 2, &group));
     nth = et_op1(p, ET_X_TO_I32, nth);
-    et_expr blocks = et_sub(p, c->dim[0], et_int(p, 1));
-    et_expr of = count_below(lo, n, 1, blocks, 1, &group, nth);
+    return count_below(lo, n, 1, blocks, 1, &group, nth);
+}
+
+static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
+    et_exprs *p = lo->g->exprs;
+    et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
+    et_expr place = et_add(p, et_mul(p, index[0], et_int(p, attr(n, "pad"))), index[1]);
+    /* All of a block are of one. */
+    et_expr first = et_mul(p, index[0], et_int(p, attr(n, "pad")));
+    et_expr of = block_at(lo, n, place, first);
     int var = et_node_var(lo->g, n, 2, "r", block);
     et_expr row = et_add(p, et_mul(p, of, block), et_var(p, var));
     row = et_op1(p, ET_X_TO_I32, row);
