@@ -202,13 +202,17 @@ bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
     return true;
 }
 
-/* ---- f16, by one row ----
+/* ---- f16, by few rows ----
  *
  * f16 has not the range of a row of bf16: its elements are multiplied by a power of two that brings
- * the largest of them to where f16 ends. For several rows this takes longer than is gained. A row
- * that the product has as f16 is multiplied as it is, by values of eight bits. */
+ * the largest of them to where f16 ends. For several rows this takes longer than is gained. Rows
+ * that the product has as f16, up to eight, are multiplied as they are, by values of eight bits. */
 
-enum { SETS = 2 /* of sums, which do not wait for each other */, HIGH_APART = 4 };
+enum {
+    SETS = 2, /* of sums, which do not wait for each other */
+    ROWS = 8, /* of a narrow fragment */
+    HIGH_APART = 4
+};
 
 /* Values of four bits with a number added to them, or nothing, take as long in pairs of bf16, where
  * their scale suits these. */
@@ -243,15 +247,17 @@ static int rows_of(int room) {
 bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     const et_fragment *f16 = et_target_fragment(g->t, ET_F16);
     const et_local *a = &g->f->locals[c->s->stage_a];
-    int room = c->room, kept_at = (et_local_bytes(a) - et_decode_kept(g)) / 16 * 16;
-    while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
-        room--;
     bool scales = c->s->operand == ET_BF16;
+    int room = c->room, kept = scales ? et_decode_kept(g) : 0;
+    int kept_at = (et_local_bytes(a) - kept) / 16 * 16;
+    while (!c->rows_ahead && room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
+        room--;
     if (et_is_without(g->without, ET_FEATURE_F16) || !c->computed || !c->late ||
-        (!scales && c->s->operand != ET_F16) || c->zeros || c->rows_ahead || !f16 || !f16->few ||
-        !fits_f16(f16->few->layout) || et_most_rows(g, c->s) != 1 || c->msub > 1 || waves(g) % 4 ||
-        c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
-        rows_of(room) * c->pitch_a * c->size > kept_at)
+        (!scales && c->s->operand != ET_F16) || c->zeros || (scales && c->rows_ahead) || !f16 ||
+        !f16->few || !fits_f16(f16->few->layout) || et_most_rows(g, c->s) > (scales ? 1 : ROWS) ||
+        c->msub > 1 || waves(g) % 4 || c->lane_k % f16->few->lane_k ||
+        c->kc % (g->t->wave * 16 / c->size) ||
+        (!c->rows_ahead && rows_of(room) * c->pitch_a * c->size > kept_at))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits_f16(g, c, i) || (!scales && et_dtype_bits(et_decode_type(g, c, i)) != 8))
