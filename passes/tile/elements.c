@@ -162,14 +162,14 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     return et_tiler_end(&t);
 }
 
-bool et_tile_whole(const et_tiler *common, const et_group *gr) {
+bool et_tile_whole(const et_tiler *common, const et_group *gr, bool rows) {
     et_tiler t = et_tiler_begin(common, gr);
     struct longest l = {.t = &t};
     et_walk(t.x, gr->value, note_extent, &l);
     int64_t work = l.extent ? l.extent : 1;
     int tile[ET_MAX_RANK];
     for (int d = 0; d < gr->rank; d++) {
-        int64_t n = upper(&t, et_tiler_extent(&t, d));
+        int64_t n = rows && !d ? 1 : upper(&t, et_tiler_extent(&t, d));
         if (n < 1 || n > TILE_WORK / work) return false;
         work *= n;
         tile[d] = (int)n;

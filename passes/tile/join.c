@@ -1,7 +1,10 @@
 /* Tasks of one tile that follow one another, each reading what those before it wrote, as one task
  * of several steps. The router of experts is eight and more of them, each so short that the event
  * in front of it takes longer. Between steps is a barrier of the workgroup (codegen/kernel/tile.c),
- * and what one leaves for another is in local memory too. */
+ * and what one leaves for another is in local memory too.
+ *
+ * The same of tasks whose elements read those of their own row alone, as a token's choice of
+ * experts does: a tile for each row, where there are no more rows than CUs. */
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
@@ -37,33 +40,40 @@ struct join {
      * twice. */
     int ntensors, *first, *reader;
     int *member_at; /* per grid: which member it is, or -1 */
-    et_grid whole;  /* the first of them as one tile */
-    int bytes;      /* of their local memory, at most */
-    int nsteps;     /* of all of them */
-    et_func f;      /* what they become */
+    et_grid whole;  /* the first of them as one tile, or ROWS: a tile for each row */
+    bool rows;
+    int bytes;  /* of their local memory, at most */
+    int nsteps; /* of all of them */
+    et_func f;  /* what they become */
 };
 
 /* ---- does one read what the other wrote? ---- */
 
 struct reader {
     const struct join *j;
-    int from, to; /* members */
-    bool yes;
+    et_expr row; /* none: of any */
+    bool yes, no;
 };
 
 static void note_read(void *ctx, const et_step *s, int tensor, bool is_store,
                       const et_expr *index) {
-    (void)s, (void)index;
+    (void)s;
     struct reader *r = ctx;
-    for (int i = r->from; i < r->to; i++)
-        r->yes |= !is_store && r->j->member[i].tensor == tensor;
+    for (int i = 0; i < r->j->nmembers && !is_store; i++) {
+        if (r->j->member[i].tensor != tensor) continue;
+        r->yes = true;
+        r->no |= r->row.id && !et_expr_eq(index[0], r->row);
+    }
 }
 
-/* Does the function read what one of the members FROM to TO - 1 writes? */
-static bool reads(const struct join *j, int func, int from, int to) {
-    struct reader r = {j, from, to, false};
-    et_func_accesses(j->p, &j->p->funcs[func], note_read, &r);
-    return r.yes;
+/* Does the function read what one of the members writes, and, where they have rows, no other row
+ * of it than its own? */
+static bool reads(const struct join *j, int func) {
+    const et_func *f = &j->p->funcs[func];
+    struct reader r = {.j = j};
+    if (j->rows) r.row = et_var(j->x, f->coord[0]);
+    et_func_accesses(j->p, f, note_read, &r);
+    return r.yes && !r.no;
 }
 
 struct listing {
@@ -165,17 +175,42 @@ static bool as_one(const struct join *j, const et_group *gr, const et_grid *grid
     *out = *grid;
     if (!may_join(j, gr)) return false;
     if (is_one(j, grid)) return true;
-    if (!et_tile_whole(j->common, gr)) return false;
+    if (!et_tile_whole(j->common, gr, false)) return false;
     *out = p->grids[ngrids];
     p->ngrids = ngrids;
     return is_one(j, out);
+}
+
+/* ---- tasks of a tile for each row ---- */
+
+/* Could there be a tile for each element of the group's first axis, all at the same time? */
+static bool may_have_rows(const struct join *j, const et_group *gr) {
+    int64_t lo, hi;
+    return may_join(j, gr) && gr->rank > 1 &&
+           et_bounds(j->x, et_var_extent(j->x, gr->axis[0]), &lo, &hi) && hi > 1 &&
+           hi <= j->common->opt->machine->cus;
+}
+
+/* GRID of GROUP with a tile for each row. */
+static bool as_rows(const struct join *j, const et_group *gr, et_grid *out) {
+    et_program *p = j->p;
+    int ngrids = p->ngrids;
+    if (!may_have_rows(j, gr) || !et_tile_whole(j->common, gr, true)) return false;
+    *out = p->grids[ngrids];
+    p->ngrids = ngrids;
+    return p->funcs[out->func].ncoords == 1;
+}
+
+static int row_of(const struct join *j, int func) {
+    return j->rows ? j->p->funcs[func].coord[0] : -1;
 }
 
 /* ---- one function of several ---- */
 
 struct move {
     const struct join *j;
-    int by; /* so many locals come before */
+    int by;  /* so many locals come before */
+    int row; /* the member's coordinate, or -1 */
 };
 
 static const struct member *kept(const struct join *j, int tensor) {
@@ -190,6 +225,7 @@ static et_expr move_load(void *ctx, et_exprs *x, et_expr leaf) {
     et_node_x n = *et_x(x, leaf);
     et_expr index[ET_MAX_RANK];
     int rank = 0;
+    if (n.op == ET_X_VAR && n.i == m->row) return et_var(x, row_of(m->j, m->j->whole.func));
     if (n.op != ET_X_LOAD) return ET_NO_EXPR;
     const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m->j, n.i) : NULL;
     if (!k && n.i2 == ET_LOAD_TENSOR) return ET_NO_EXPR;
@@ -208,15 +244,21 @@ static void add_step(struct join *j, const et_step *s) {
     j->f.steps[j->f.nsteps++] = *s;
 }
 
+/* Is E, of a place in a tensor, an element of a local buffer's side, of *OUT? */
+static bool is_counted(const struct join *j, et_expr e, int64_t *out) {
+    const et_node_x *n = et_x(j->x, e);
+    return n->op == ET_X_VAR && n->i != row_of(j, j->whole.func) &&
+           et_is_int(j->x, et_var_extent(j->x, n->i), out);
+}
+
 /* A local buffer for the result of step S, which stores to a tensor; returns an element of it. */
 static et_expr keep(struct join *j, struct member *k, const et_step *s, et_place *to) {
     const et_tensor *t = &j->p->tensors[k->tensor];
     int dim[ET_MAX_RANK];
     *to = (et_place){.space = ET_LOAD_LOCAL};
     for (int d = 0; d < s->to.rank; d++) {
-        const et_node_x *n = et_x(j->x, s->to.index[d]);
         int64_t extent;
-        k->counts[d] = n->op == ET_X_VAR && et_is_int(j->x, et_var_extent(j->x, n->i), &extent);
+        k->counts[d] = is_counted(j, s->to.index[d], &extent);
         if (!k->counts[d]) continue;
         dim[to->rank] = (int)extent;
         to->index[to->rank++] = s->to.index[d];
@@ -237,8 +279,7 @@ static bool is_kept(struct join *j, struct member *k, const et_step *s) {
         n.i2 != ET_LOAD_LOCAL || j->f.locals[n.i].dtype != j->p->tensors[k->tensor].shape.dtype)
         return false;
     for (int d = 0; d < s->to.rank; d++) {
-        const et_node_x *at = et_x(j->x, s->to.index[d]);
-        k->counts[d] = at->op == ET_X_VAR && et_is_int(j->x, et_var_extent(j->x, at->i), &extent);
+        k->counts[d] = is_counted(j, s->to.index[d], &extent);
         if (!k->counts[d]) continue;
         if (rank == n.nops || !et_expr_eq(n.ops[rank], s->to.index[d]) ||
             j->f.locals[n.i].dim[rank++] != extent)
@@ -265,7 +306,7 @@ static void store(struct join *j, int member, et_step s) {
 /* The steps of a member behind those that there are. */
 static void append(struct join *j, int member) {
     const et_func *g = &j->p->funcs[j->member[member].func];
-    struct move m = {j, j->f.nlocals};
+    struct move m = {j, j->f.nlocals, row_of(j, j->member[member].func)};
     int from = j->f.lds_bytes;
     for (int i = 0; i < g->nlocals; i++) {
         et_local l = g->locals[i];
@@ -392,7 +433,8 @@ static void close_task(struct join *j) {
     et_program *p = j->p;
     if (j->nmembers > 1) {
         const struct member *first = &j->member[0], *last = find_needed(j);
-        j->f = (et_func){.name = p->funcs[last->func].name};
+        j->f = (et_func){.name = p->funcs[last->func].name, .ncoords = j->rows ? 1 : 0};
+        j->f.coord[0] = row_of(j, j->whole.func);
         for (int i = 0; i < j->nmembers; i++)
             if (j->member[i].needed) append(j, i);
         ET_GROW(j->mem, p->funcs, p->nfuncs, p->cfuncs);
@@ -406,6 +448,7 @@ static void close_task(struct join *j) {
         j->member_at[j->member[i].grid] = -1;
     j->nmembers = 0;
     j->bytes = j->nsteps = 0;
+    j->rows = false;
 }
 
 /* Bytes of local memory that a member takes at most: its own, and either as many again or what its
@@ -435,17 +478,42 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
     j->nsteps += p->funcs[whole->func].nsteps;
 }
 
-/* Whether grid G becomes part of the task before it in its list. */
-static bool joins(struct join *j, int g) {
+/* Grid G, or WHOLE in its place, behind the members. */
+static bool joins_as(const struct join *j, int g, const et_grid *whole) {
+    const et_func *f = &j->p->funcs[whole->func];
+    return whole->model == j->whole.model && whole->loop == j->whole.loop &&
+           j->bytes + member_bytes(j, whole->func) <= ROOM && j->nsteps + f->nsteps <= STEPS &&
+           reads(j, whole->func) && pays(j, &j->p->grids[g], whole);
+}
+
+/* The group that reads what group G writes, the next in the list, or NULL. */
+static const et_group *reader_of(const struct join *j, int g, int next) {
+    int t = j->p->groups[g].to.id;
+    for (int i = j->first[t]; i < j->first[t + 1]; i++)
+        if (j->reader[i] == next) return &j->p->groups[next];
+    return NULL;
+}
+
+/* Whether grid G becomes part of the task before it in its list; NEXT: that behind it, or -1. */
+static bool joins(struct join *j, int g, int next) {
     et_program *p = j->p;
     et_grid whole;
+    if (j->nmembers && j->rows) {
+        bool with = as_rows(j, &p->groups[g], &whole) && joins_as(j, g, &whole);
+        if (with) add_member(j, g, &whole);
+        if (with) return true;
+        close_task(j);
+    }
     bool one = as_one(j, &p->groups[g], &p->grids[g], &whole);
-    bool with = one && j->nmembers && whole.model == j->whole.model &&
-                whole.loop == j->whole.loop && j->bytes + member_bytes(j, whole.func) <= ROOM &&
-                j->nsteps + p->funcs[whole.func].nsteps <= STEPS &&
-                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
+    bool with = one && j->nmembers && joins_as(j, g, &whole);
     if (!with) close_task(j);
-    if (with || (one && is_one(j, &p->grids[g]))) add_member(j, g, &whole);
+    if (with || (one && is_one(j, &p->grids[g]))) {
+        add_member(j, g, &whole);
+    } else if (next >= 0 && may_have_rows(j, &p->groups[g]) && reader_of(j, g, next) &&
+               may_have_rows(j, &p->groups[next]) && as_rows(j, &p->groups[g], &whole)) {
+        j->rows = true;
+        add_member(j, g, &whole);
+    }
     return with;
 }
 
@@ -453,8 +521,9 @@ static bool joins(struct join *j, int g) {
 static void join_list(struct join *j, int first, int count, bool *gone) {
     for (int i = first; i < first + count; i++) {
         const et_item *it = &j->p->items[i];
+        bool last = i + 1 == first + count || it[1].kind != ET_P_GRID;
         if (it->kind == ET_P_GRID)
-            gone[i] = joins(j, it->index);
+            gone[i] = joins(j, it->index, last ? -1 : it[1].index);
         else
             close_task(j);
     }

@@ -116,8 +116,9 @@ void et_tile_narrow_queries(et_program *);
 int et_tile_own_cus(const et_program *, const et_group *, int cus);
 
 bool et_tile_elements(const et_tiler *common, const et_group *);
-/* The same as one tile; false, and nothing is made, where that is too much for one. */
-bool et_tile_whole(const et_tiler *common, const et_group *);
+/* The same as one tile, or ROWS: one for each element of the first axis; false, and nothing is
+ * made, where that is too much for one. */
+bool et_tile_whole(const et_tiler *common, const et_group *, bool rows);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);
 bool et_tile_scan(const et_tiler *common, const et_group *);

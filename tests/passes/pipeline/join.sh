@@ -1,6 +1,7 @@
 #!/bin/sh
 # join.sh ETCC FOLDER: tasks of one tile that need one another's results are one task, whose steps leave what only they read in local
 # memory; a task of several tiles is not part of it, nor one that is asked to have tiles of its own, and with many rows they stay apart.
+# Of a few rows, tasks that read their own row alone are one task with a tile for each row.
 set -eu
 etcc=$1 folder=$2
 . "$(dirname "$0")/../../support/lib.sh"
@@ -40,6 +41,13 @@ apart=$(tasks 1 '@tile(1, 32)')
 [ "$apart" -gt "$n" ] || die "a task with tiles of its own: $apart tasks, as without"
 many=$(tasks 4096 '')
 [ "$many" -ge 8 ] || die "4096 rows: $many tasks"
+few=$(tasks 8 '')
+[ "$few" = 5 ] || die "eight rows: $few tasks"
+grep -q '^ *task @expert = @expert \[i0 < N\]$' join.eti || die "a row's choice: $(grep '^ *task @expert = ' join.eti)"
+! grep -q '^ *%[a-z.]*rank\[.*\] = ' join.eti || die 'the rank is stored'
+sed 's/^s2 = .*/s2 = s * gather(s, minimum(iota(N) + 1, N - 1))/' join.etg > next.etg
+"$etcc" next.etg --machine=H100 --variants=1 -d tile > next.eti
+grep -q '^ *task @s = ' next.eti || die 'a row that reads the next one is part of the task before it'
 # What nobody needs in the end, since there is one row to choose from, is whole all the same: the schedule is verified.
 cat > single.etg << ETG
 model single
