@@ -124,11 +124,11 @@ bool et_goes_alone(et_lowering *, const et_group *gr, et_expr e);
 /* The element of VALUE at INDEX under the plan. */
 et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
 
-/* Is the product N one row of f32, of which a matrix instruction would multiply sixteen, with so
- * many k that work-items have enough to add? Then its columns are sums, that any number of tiles
- * share. With more rows it is a product, in the order of sums that all launches of more rows have.
- */
-bool et_is_row_of_sums(et_lowering *, const et_node *n);
+/* Is the product N one row of f32, of which a matrix instruction would multiply sixteen, or a few
+ * by few columns, with so many k that work-items have enough to add? Then its columns are sums,
+ * that any number of tiles share. With more rows it is a product, in the order of sums that all
+ * launches of more rows have. */
+bool et_is_row_of_sums(const et_lowering *, const et_node *n);
 /* The left operand of product N at INDEX (norm.c). */
 et_expr et_left_at(et_lowering *, const et_node *n, const et_expr *index);
 /* Its element at INDEX, of two dimensions, as such a sum. */

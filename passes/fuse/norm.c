@@ -22,7 +22,8 @@ static bool has_others(const et_lowering *lo, et_value v) {
 }
 
 /* Is S one row, for which a task less is worth most, or so many that experts gain more by narrow
- * rows than the router loses? Between, the rows' sums take longer in each of its few tiles. */
+ * rows than the router loses? Between, the rows' sums take longer in each of its few tiles, except
+ * where it has tiles of one row each (row.c). */
 static bool suits_rows(const et_lowering *lo, const et_shape *s) {
     enum { MANY = 256 };
     int64_t least, most, from = 1, to = 1;
@@ -39,7 +40,8 @@ static bool computes_norm(const et_lowering *lo, const et_node *n) {
     int64_t least, most;
     if (!norm || (norm->op != &et_op_rmsnorm && norm->op != &et_op_layernorm)) return false;
     const et_shape *s = &et_val_of(lo->g, n->args[0])->shape;
-    return is_wide_product(lo, n) && suits_rows(lo, s) && !lo->forced[n->args[0].id] &&
+    bool suits = suits_rows(lo, s) || et_is_row_of_sums(lo, n);
+    return is_wide_product(lo, n) && suits && !lo->forced[n->args[0].id] &&
            lo->info[n->args[0].id].loop == lo->info[n->result.id].loop &&
            et_bounds(lo->g->exprs, s->dim[s->rank - 1], &least, &most) &&
            most <= ET_RECOMPUTE_ROW && has_others(lo, n->args[0]);

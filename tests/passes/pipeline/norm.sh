@@ -1,6 +1,7 @@
 #!/bin/sh
 # norm.sh ETCC MODEL.etg WORK: for one token and for many the router of a mixture computes the norm of its rows itself, in f32. Experts
-# gather it from a tensor, which has the type of their products then, and which the router does not wait for. For eight it reads it.
+# gather it from a tensor, which has the type of their products then, and which the router does not wait for. For eight it reads it, where
+# it is a matrix product of few tiles; where it is wide and has sums for each row in tiles of their own, it computes the norm, too.
 set -eu
 etcc=$1 model=$2 work=$3
 fail() { echo "norm.sh: $*, $tokens tokens" >&2; exit 1; }
@@ -15,3 +16,23 @@ for tokens in 1 8 512; do
     [ $own = "$([ $tokens = 8 ] && echo no || echo yes)" ] || fail "has the router its own norm? $own"
     [ $own = no ] || grep -q '^temp %h2 : bf16\[' "$work/text" || fail 'the norm is not kept as experts read it'
 done
+tokens='8 wide'
+cat > "$work/wide.etg" << 'ETG'
+model wide
+dim N in 8..8
+const H = 2048, F = 256, E = 64, K = 4
+input x : f32[N, H]
+weight g : bf16[H]
+weight router : bf16[E, H]
+weight up : bf16[E, F, H]
+h2 = rmsnorm(x, g, eps=1e-6)
+w, expert = topk(softmax(h2 @ f32(router).T), K)
+rows, place, owner, first = group(expert, E)
+output p : f32[N, K] = w
+output y = grouped(gather(bf16(h2), idiv(rows, K)), up, owner)
+ETG
+"$etcc" "$work/wide.etg" --machine=H100 --variants=1 --to scheduled -o "$work/text"
+grep -q '^ *\$r[0-9]*\[.*\] = .*rsqrt.* \* %router\[' "$work/text" || fail 'the router has no sums of rows with their norm'
+sed 's/dim N in 8..8/dim N in 16..16/' "$work/wide.etg" > "$work/more.etg"
+"$etcc" "$work/more.etg" --machine=H100 --variants=1 --to scheduled -o "$work/text"
+grep -q '^ *contract f32 ' "$work/text" || fail 'sixteen rows are no matrix product'
