@@ -157,7 +157,9 @@ void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_r
     while (v > 2 && l.extent / v * 2 <= out->lanes) /* a pair is added in one lane everywhere */
         v /= 2;
     out->vector = v;
-    if (l.extent > 0 && l.extent / v >= MANY * out->lanes) out->unroll = MANY;
+    /* A launch alone knows how long these rows are: one lane has all of each. */
+    bool unknown = l.extent < 1 && out->lanes == 1;
+    if (unknown || (l.extent > 0 && l.extent / v >= MANY * out->lanes)) out->unroll = MANY;
     if (adjacent && n.gathered) out->wide = wide_of(g, &l, out);
     bool straight = l.extent > 0 && l.extent / v <= out->lanes;
     while (out->wide == 1 && straight && et_reduce_may_rows(g, &l, out->lanes, 2 * out->rows))
