@@ -372,14 +372,20 @@ static bool misses_stream(const et_contract_tiler *c) {
             !et_stream_is_full(c->t.p, product_of(&c->t.f)));
 }
 
+/* Weights of chosen experts, which all CUs have waited for, streamed as they are or to be decoded?
+ */
+static bool streams_routed(const et_contract_tiler *c) {
+    bool routed = et_x(c->t.x, product_of(&c->t.f)->kextent)->op == ET_X_SELECT;
+    return routed && (streams(c) || (c->computed > 0 && et_may_stream(c->t.opt) &&
+                                     c->t.opt->machine->dies == 1 && !misses_stream(c)));
+}
+
 /* In so few rounds that CUs end each of them together? Not with quantised values, which keep a CU
  * busy beside memory, except where all CUs have waited for the router before. */
 static bool has_few_rounds(const et_contract_tiler *c) {
     enum { FEW_ROUNDS = 4 };
     int64_t lo, tiles;
-    bool routed = et_x(c->t.x, product_of(&c->t.f)->kextent)->op == ET_X_SELECT;
-    bool computed = routed && c->computed > 0 && et_may_stream(c->t.opt) && !misses_stream(c);
-    return (streams(c) || computed) &&
+    return (streams(c) || streams_routed(c)) &&
            et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
            tiles <= FEW_ROUNDS * c->t.opt->machine->cus;
 }
@@ -395,7 +401,19 @@ static bool may_be_empty(const et_contract_tiler *c) {
 static bool splits_lines(const et_contract_tiler *c) {
     enum { LINE = 128 };
     const et_step *s = product_of(&c->t.f);
-    return streams(c) && (c->t.opt->machine->stream_kb << 10) / (s->nacc * s->tn) < LINE;
+    return (streams(c) || streams_routed(c)) &&
+           (c->t.opt->machine->stream_kb << 10) / (s->nacc * s->tn) < LINE;
+}
+
+/* The time that the last round of experts' tiles leaves over: a CU without one has its share of
+ * memory all the same, for what comes after them. Where tiles may be empty that is half a round, as
+ * often as not. */
+static double left_over(const et_contract_tiler *c, const et_grid_cost *cost) {
+    const et_machine *m = c->t.opt->machine;
+    double round = cost->memory_bytes / (m->hbm_gbs * 1e3) * m->cus / cost->tiles;
+    if (may_be_empty(c)) return round / 2;
+    double rounds = cost->tiles / m->cus, rest = rounds - (double)(int64_t)rounds;
+    return streams_routed(c) && rest > 0 ? round * (1 - rest) : 0;
 }
 
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
@@ -423,8 +441,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
          */
         if (!c->pooled && c->ring && m->group_waves && cost.tiles <= m->cus)
             us += cost.tile_us / TILE_PART;
-        if (c->rounds && may_be_empty(c)) /* half a round is left over, as often as not */
-            us += cost.memory_bytes / (m->hbm_gbs * 1e3) * m->cus / cost.tiles / 2;
+        if (c->rounds) us += left_over(c, &cost);
         if (cost.tiles > c->tiles) c->tiles = cost.tiles;
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
@@ -463,7 +480,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     }
     if (misses && !build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference);
-    if (has_few_rounds(c) || (streams(c) && may_be_empty(c))) { /* which are compared otherwise */
+    if (has_few_rounds(c) ||
+        (streams_routed(c) && may_be_empty(c))) { /* which are compared otherwise */
         c->rounds = true;
         memset(reference, 0, sizeof reference);
         least = built_cost(c, reference);

@@ -1,0 +1,28 @@
+#!/bin/sh
+# routed_tiles.sh BIN SRC FOLDER: e4m3 in a mixture on an H100. A stage of the weight stream has whole lines of experts' rows; for one
+# token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is.
+set -eu
+bin=$1 src=$2
+. "$(dirname "$0")/../../support/lib.sh"
+fresh "$3"
+"$bin/etimport" "$src/bench/models/qwen3-30b-a3b-fp8" --config-only --name=m --slots 1 --context 640 --max-tokens 16 -o all.etg
+compile() { # TOKENS
+    sed "s/^dim N in [0-9.]*/dim N in $1..$1/" all.etg > "m.etg"
+    "$bin/etcc" m.etg --machine=H100 --variants=1 --to=scheduled -o m.eti
+}
+plan() { # TASK: how its product is done
+    sed -n "/^func @$1 \\[/,/^}/p" m.eti | sed -n 's/^ *plan rows //p'
+}
+for tokens in 2 8; do
+    compile $tokens
+    chunk=$(plan experts.gate_up | sed -n 's/.* weights stream .* chunk \([0-9]*\).*/\1/p')
+    [ "${chunk:-0}" -ge 128 ] || die "$tokens tokens: $(plan experts.gate_up)"
+    plan attn.q | grep -q 'decode f16' || die "$tokens tokens: $(plan attn.q)"
+done
+compile 16
+plan attn.q | grep -q 'decode' || die '16 tokens: no plan'
+! plan attn.q | grep -q 'decode f16' || die "16 tokens: $(plan attn.q)"
+compile 1
+tiles=$((8 * $(sed -n 's/^func @experts.gate_up \[.*u0 < \([0-9]*\)\].*/\1/p' m.eti)))
+rest=$(((132 - tiles % 132) % 132 * 132 / tiles))
+[ "$rest" -le 13 ] || die "one token: $tiles tiles, a last round that leaves $rest CUs without one in the mean"
