@@ -187,6 +187,18 @@ static et_program *lower_once(et_graph *g, et_program *from, const et_options *o
     return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
+/* P, which was made with a weight stream, or the same without one, whose tiles are claimed. */
+static et_program *stream_or_claim(et_graph *g, et_program *p, const et_options *o,
+                                   const et_pass_options *by) {
+    et_pass_options claims = *by;
+    et_planned *on = et_alloc(g->arena, sizeof *on);
+    if (!p || !et_streams_unevenly(p, by)) return p;
+    claims.without |= (et_features)1 << ET_FEATURE_STREAM;
+    et_plan_for(&claims, by->machine, by->machine->plans->target, on);
+    et_program *claimed = lower_once(g, NULL, o, &claims, NULL, NULL);
+    return claimed && et_is_better_claimed(claimed, &claims, p, by) ? claimed : p;
+}
+
 /* The program to generate code for: split into variants where that pays. Tiles, and a weight
  * stream, are others where it is known from the start that no task is queued. Tiles may still be
  * claimed. */
@@ -197,7 +209,8 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     if (!p || from || came_out(o, p) != ET_SCHEDULE_STATIC) return p;
     fixed.schedule = ET_SCHEDULE_CLAIMED;
     fixed.claims_chosen = true;
-    return lower_once(g, NULL, o, &fixed, narrow, ctx);
+    p = lower_once(g, NULL, o, &fixed, narrow, ctx);
+    return stream_or_claim(g, p, o, &fixed);
 }
 
 bool et_check_target(const char *name, et_diags *d) {

@@ -15,9 +15,15 @@ test "$(of 1024 hybrid)" = 'y out '
 of 1024 claimed | grep -q 'h y out'
 grep -q '^schedule claimed' layer.eti
 # Not what streams: its producer has to know who runs what.
-grep -q 'streamed$' layer.eti && die 'a stream where none was'
+grep -q 'streamed$' layer.eti && die 'a stream where none was expected'
 of 128 claimed | grep -q out
 grep -q 'task @y .* streamed' layer.eti
+# A hybrid has either: a stream where it is predicted to be faster, and no other tiling then.
+test -z "$(of 16 hybrid)"
+grep -q 'task @y .* streamed' layer.eti
+test "$(of 128 hybrid)" = 'y '
+grep -q 'streamed$' layer.eti && die 'a stream where none was expected'
+test "$(of 256 hybrid)" = 'y '
 
 # Who claims is busy to the end: predicted, with scores by chance.
 of 1024 static > /dev/null
