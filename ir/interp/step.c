@@ -101,9 +101,11 @@ static void contract(struct run *m, const et_step *s) {
 }
 
 /* Scores of the positions from FIRST to N for head H, minus infinity where the mask is false;
- * returns the largest. */
-static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, double *score) {
+ * returns the largest. OUT_NONE: all are minus infinity. */
+static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, double *score,
+                     bool *out_none) {
     double most = -INFINITY;
+    *out_none = true;
     for (int64_t p = first; p < n && !m->failed; p++) {
         double dot = 0;
         m->vars[s->pvar] = p;
@@ -117,6 +119,7 @@ static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, 
         m->product = (float)dot;
         score[p] = (double)run_eval_f(m, s->part[ET_AT_SCORE]);
         most = score[p] > most ? score[p] : most;
+        *out_none &= score[p] == -INFINITY;
     }
     return most;
 }
@@ -124,11 +127,10 @@ static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, 
 /* PART: the sum of weights comes after the result, which is not divided by it. */
 static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t n, double *score,
                         bool part, float *out) {
-    bool has_extra = s->part[ET_AT_EXTRA].id != 0;
-    double most = scores(m, s, first, n, score), sum = 0;
+    bool has_extra = s->part[ET_AT_EXTRA].id != 0, none;
+    double most = scores(m, s, first, n, score, &none), sum = 0;
     double extra = has_extra ? (double)run_eval_f(m, s->part[ET_AT_EXTRA]) : 0;
     double shift = has_extra && extra > most ? extra : most;
-    bool none = most == -INFINITY;
     for (int64_t p = first; p < n && !none; p++)
         sum += score[p] = exp(score[p] - shift);
     if (has_extra) sum += exp(extra - shift);
@@ -142,7 +144,7 @@ static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t 
         m->vars[s->dvar] = d;
         for (int64_t p = first; p < n && !none; p++) {
             m->vars[s->pvar] = p;
-            if (score[p] > 0) total += score[p] / sum * (double)run_eval_f(m, s->part[ET_AT_V]);
+            if (score[p] != 0) total += score[p] / sum * (double)run_eval_f(m, s->part[ET_AT_V]);
         }
         out[d] = (float)total;
     }

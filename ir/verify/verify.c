@@ -399,6 +399,17 @@ static bool check_streams(struct verify *v) {
     return !v->errors;
 }
 
+/* Which workgroup runs which tile is settled by slices and by queues, where there are any. */
+static bool check_orders(struct verify *v) {
+    for (int i = 0; i < v->p->ngrids; i++) {
+        const et_grid *g = &v->p->grids[i];
+        if (g->order && (g->dynamic || g->slice.count))
+            vf_error(v, i, "tiles of %s have an order, and are %s", g->name,
+                     g->dynamic ? "queued" : "in slices");
+    }
+    return !v->errors;
+}
+
 static bool check_tags(struct verify *v) {
     const char *problem = et_tags_problem(v->p);
     if (problem) vf_error(v, -1, "%s", problem);
@@ -415,8 +426,8 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
-    bool ok = check_tags(&v) && check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
-              et_verify_steps(p, d, opt->step_work, &report.step_work);
+    bool ok = check_tags(&v) && check_orders(&v) && check_streams(&v) && vf_layout(&v) &&
+              vf_promises(&v) && et_verify_steps(p, d, opt->step_work, &report.step_work);
     if (ok) vf_list_pairs(&v);
     if (ok) vf_list_apart(&v);
     ok = ok && vf_each_trips(&v, prove, prove_at_once);

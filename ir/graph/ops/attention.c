@@ -234,9 +234,10 @@ static void attend(struct attention *at, int64_t first, int64_t end, int64_t siz
         for (int64_t d = 0; d < size; d++)
             sum[d] += w * (double)row[d];
     }
-    if (total > 0) total += exp(extra - top);
+    /* Not a number where a score is none, or infinite, as in a softmax. */
+    if (total != 0) total += exp(extra - top);
     for (int64_t d = 0; d < size; d++)
-        out[d] = total > 0 ? (float)(sum[d] / total) : 0;
+        out[d] = total != 0 ? (float)(sum[d] / total) : 0;
 }
 
 static void attend_all(struct attention *at, double *s, float *q, float *row) {

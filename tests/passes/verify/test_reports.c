@@ -342,12 +342,37 @@ START_TEST(test_by_value) {
 }
 END_TEST
 
+/* The parser refuses such a text, so it is the program that is changed. */
+START_TEST(test_orders) {
+    static const struct wrong as_is = {.file = "slices.eti", .from = "", .to = ""};
+    struct wrong in_slices = as_is, queued = as_is;
+    et_arena *a = et_arena_create();
+    size_t bytes;
+    char *text = edited(getenv("VERIFY_TESTS"), &as_is, &bytes);
+    et_program *p = NULL;
+    ck_assert(et_eti_parse(a, et_diags_create(a), as_is.file, text, bytes, &p) && p);
+    et_grid *g = &p->grids[0];
+    g->order = ET_TILES_BACK_AND_FORTH;
+    check_verifier(a, p, &as_is);
+    g->slice.count = 2;
+    in_slices.verifier = "tiles of f have an order, and are in slices";
+    check_verifier(a, p, &in_slices);
+    g->slice.count = 0;
+    g->dynamic = true;
+    queued.verifier = "tiles of f have an order, and are queued";
+    check_verifier(a, p, &queued);
+    free(text);
+    et_arena_destroy(a);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     setenv("VERIFY_TESTS", argv[1], 1);
     Suite *s = suite_create("reports");
     TCase *c = tcase_create("reports");
     tcase_add_test(c, test_by_value);
+    tcase_add_test(c, test_orders);
     tcase_add_loop_test(c, test_case, 0, sizeof cases / sizeof *cases);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
