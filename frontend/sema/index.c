@@ -66,15 +66,36 @@ static bool range_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
     return true;
 }
 
+struct tensors {
+    const et_exprs *x;
+    bool any;
+};
+
+static void find_tensor(void *ctx, et_expr e) {
+    struct tensors *t = ctx;
+    et_xop op = et_x(t->x, e)->op;
+    t->any |= op == ET_X_ARG || op == ET_X_LOAD;
+}
+
+/* A number by itself, as `mod(t[i], 1)` is, whatever tensors it is written with. */
+static bool reads_nothing(const et_sema *s, const et_elem *v) {
+    struct tensors t = {s->x, false};
+    et_walk(s->x, v->body, find_tensor, &t);
+    return !t.any;
+}
+
 static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item *out) {
     et_elem v;
     if (!et_sema_eval(s, e, ET_IN_SIZE, &v)) return false;
+    if (s->points && v.nargs && reads_nothing(s, &v)) v.nargs = 0;
     if (!v.nargs && !et_elem_is_point(s, &v) && !et_sema_settled(s, e->loc, v.body)) return false;
     if (v.type != ET_T_I32)
         return et_sema_error(s, e->loc, "an index must be i32, this is %s",
                              et_sema_shape_text(s, &v));
     *out = (item){.kind = v.nargs ? TENSOR : SCALAR, .size = et_int(s->x, 1), .point = v};
-    if (et_elem_is_point(s, &v)) out->kind = POINT;
+    /* A tensor without dimensions is one number wherever it is read. */
+    bool one = s->points && v.nargs && !v.shape.rank;
+    if (one || et_elem_is_point(s, &v)) out->kind = POINT;
     if (out->kind == POINT) { /* what tensors hold is clamped into range */
         out->start = et_op2(s->x, ET_X_MAX, v.body, et_int(s->x, 0));
         out->start = et_op2(s->x, ET_X_MIN, out->start, et_sub(s->x, dim, et_int(s->x, 1)));

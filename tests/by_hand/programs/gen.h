@@ -60,7 +60,9 @@ typedef struct {
     const gen_name *favourite; /* what expressions should read, or NULL */
     gen_shape codes[2];        /* of weights that are codes, to be declared */
     int ncodes;
-    int made; /* names so far */
+    gen_shape carried; /* of the state that scans carry; of rank 0 where there is none */
+    bool scanned;      /* one does */
+    int made;          /* names so far */
     FILE *to;
 } gen;
 
@@ -95,6 +97,13 @@ gen_ex gen_fit(gen *, gen_ex e, double max, int frac);
 const char *gen_distinct(gen *, gen_dim n, int k, bool outside);
 /* Every number below K once, or NULL where there is none at hand. */
 const char *gen_order(gen *, int k);
+
+/* A name of the program's for a value; NULL where there are too many. */
+gen_name *gen_add_name(gen *, const char *name, const gen_shape *, gen_range);
+/* The declaration of a state that scans carry, or of none; then a scan, and rows in groups. */
+void gen_carried(gen *);
+void gen_scan(gen *);
+void gen_group(gen *);
 
 /* The whole of a program over sizes that are products of dims. */
 void gen_shapes(gen *);

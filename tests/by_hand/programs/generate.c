@@ -12,7 +12,7 @@ static const char *const defs =
     "def centred(a) = a - sum(a, axis=-1, keep=1)\n"
     "def mixed(a, b) = a * 2 - b\n";
 
-static gen_name *add_name(gen *g, const char *name, const gen_shape *s, gen_range r) {
+gen_name *gen_add_name(gen *g, const char *name, const gen_shape *s, gen_range r) {
     if (g->nnames == GEN_NAMES) return NULL;
     gen_name *n = &g->name[g->nnames++];
     *n = (gen_name){.name = name, .s = *s, .r = r, .depth = g->nloops};
@@ -51,7 +51,7 @@ static void declare(gen *g, const char *kind, const char *name, const gen_shape 
     } else if (g->odd && !whole && r.exact && gen_chance(g, 60)) {
         holds = et_printf(g->a, "%s odd", holds);
     }
-    gen_name *n = add_name(g, name, s, r);
+    gen_name *n = gen_add_name(g, name, s, r);
     if (!n) return;
     n->bits = whole ? 31 : float_bits[type];
     n->state = state;
@@ -79,7 +79,7 @@ static void declare_code(gen *g, const gen_shape *s) {
                           whole || !strcmp(type, types[t].type) ? type : "e4m3",
                           gen_dims_text(g, s), name, g->nloops ? ".{l0}" : "", types[t].holds));
     gen_line(g, et_printf(g->a, "%s = %s(%s)", read, types[t].as, name));
-    add_name(g, read, s, (gen_range){whole, true, types[t].max, types[t].frac});
+    gen_add_name(g, read, s, (gen_range){whole, true, types[t].max, types[t].frac});
 }
 
 static gen_shape fixed_shape(gen *g) {
@@ -95,7 +95,7 @@ static gen_shape fixed_shape(gen *g) {
 static void declare_order(gen *g, const char *kind) {
     gen_shape s = {1, {gen_number(g->size[gen_draw(g, g->nsizes)])}};
     const char *name = gen_fresh(g, "p");
-    gen_name *n = add_name(g, name, &s, (gen_range){true, true, s.d[0].add, 0});
+    gen_name *n = gen_add_name(g, name, &s, (gen_range){true, true, s.d[0].add, 0});
     n->order = true;
     n->state = !strcmp(kind, "state");
     gen_line(g, et_printf(g->a, "%s %s : i32%s   #: order", kind, name, gen_dims_text(g, &s)));
@@ -137,6 +137,7 @@ static void declarations(gen *g) {
         declare_order(g, "input");
     for (int i = gen_draw(g, 2); i > 0; i--)
         declare_order(g, "state");
+    gen_carried(g);
     fputs(defs, g->to);
     for (int i = 0; i < g->ncodes; i++)
         declare_code(g, &g->codes[i]);
@@ -191,7 +192,7 @@ static void assign(gen *g) {
     const char *name = gen_fresh(g, "t");
     if (computed) hint(g, &s);
     gen_line(g, et_printf(g->a, "%s = %s", name, e.text));
-    gen_name *n = add_name(g, name, &s, e.r);
+    gen_name *n = gen_add_name(g, name, &s, e.r);
     if (n) n->assignable = kept;
 }
 
@@ -216,7 +217,7 @@ static void copy_state(gen *g) {
     if (!s) return;
     const char *name = gen_fresh(g, "t");
     gen_line(g, et_printf(g->a, "%s = %s", name, s->name));
-    gen_name *n = add_name(g, name, &s->s, s->r);
+    gen_name *n = gen_add_name(g, name, &s->s, s->r);
     if (n) n->order = s->order;
 }
 
@@ -318,8 +319,8 @@ static void largest(gen *g) {
     const char *v = gen_fresh(g, "t"), *i = gen_fresh(g, "t");
     gen_line(g, et_printf(g->a, "%s, %s = topk(%s, %d)", v, i, e.text, k));
     *last = gen_number(k);
-    add_name(g, v, &s, e.r);
-    add_name(g, i, &s, (gen_range){true, true, all, 0});
+    gen_add_name(g, v, &s, e.r);
+    gen_add_name(g, i, &s, (gen_range){true, true, all, 0});
 }
 
 /* Attention over a state, which is written from what comes out, too. */
@@ -341,7 +342,7 @@ static void attend(gen *g) {
     const char *name = gen_fresh(g, "t");
     gen_line(g, et_printf(g->a, "%s = attention(%s, %s, %s, abs(%s), abs(%s), scale=0.25)", name,
                           e.text, cache->name, cache->name, slots, places));
-    add_name(g, name, &q, (gen_range){.max = 30});
+    gen_add_name(g, name, &q, (gen_range){.max = 30});
     if (!gen_same_dim(n, d[2]) || gen_chance(g, 30)) return;
     gen_line(g, et_printf(g->a,
                           "%s[%d, :, iota(%d), :] = attention(%s, %s, %s, abs(%s), abs(%s), "
@@ -399,8 +400,9 @@ static void loop(gen *g) {
 
 static void statement(gen *g) {
     static void (*const kinds[])(gen *) = {
-        update,     update,       update,       update, update, assign,  assign,       assign,
-        copy_state, assign_again, assign_again, loop,   loop,   largest, update_order, attend};
+        update,       update,     update,       update,       update,   assign, assign,
+        assign,       copy_state, assign_again, assign_again, loop,     loop,   largest,
+        update_order, attend,     gen_scan,     gen_scan,     gen_group};
     kinds[gen_draw(g, sizeof kinds / sizeof *kinds)](g);
 }
 
@@ -431,7 +433,7 @@ static void mixed(gen *g) {
         const char *name = gen_fresh(g, "s");
         gen_line(g, et_printf(g->a, "state %s : %s%s   #: near", name,
                               gen_chance(g, 50) ? "f32" : "bf16", gen_dims_text(g, &s)));
-        add_name(g, name, &s, (gen_range){.max = 8})->state = true;
+        gen_add_name(g, name, &s, (gen_range){.max = 8})->state = true;
     }
     for (int i = 2 + gen_draw(g, STATEMENTS); i > 0; i--)
         statement(g);
