@@ -406,6 +406,9 @@ static bool check_orders(struct verify *v) {
         if (g->order && (g->dynamic || g->slice.count))
             vf_error(v, i, "tiles of %s have an order, and are %s", g->name,
                      g->dynamic ? "queued" : "in slices");
+        if (g->order == ET_TILES_CLAIMED && (g->range.to || g->streamed))
+            vf_error(v, i, "tiles of %s are claimed, and are %s", g->name,
+                     g->streamed ? "streamed" : "in a range");
     }
     return !v->errors;
 }

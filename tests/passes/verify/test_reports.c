@@ -345,7 +345,7 @@ END_TEST
 /* The parser refuses such a text, so it is the program that is changed. */
 START_TEST(test_orders) {
     static const struct wrong as_is = {.file = "slices.eti", .from = "", .to = ""};
-    struct wrong in_slices = as_is, queued = as_is;
+    struct wrong in_slices = as_is, in_range = as_is, queued = as_is;
     et_arena *a = et_arena_create();
     size_t bytes;
     char *text = edited(getenv("VERIFY_TESTS"), &as_is, &bytes);
@@ -358,6 +358,11 @@ START_TEST(test_orders) {
     in_slices.verifier = "tiles of f have an order, and are in slices";
     check_verifier(a, p, &in_slices);
     g->slice.count = 0;
+    g->order = ET_TILES_CLAIMED;
+    g->range = (et_share){0, 500000};
+    in_range.verifier = "tiles of f are claimed, and are in a range";
+    check_verifier(a, p, &in_range);
+    g->range = (et_share){0};
     g->dynamic = true;
     queued.verifier = "tiles of f have an order, and are queued";
     check_verifier(a, p, &queued);
