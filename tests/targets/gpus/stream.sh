@@ -105,7 +105,7 @@ compile single.etg single.ptx
 [ "$(grep -c '^# variant for N in' many.txt)" = 3 ] || die 'not two variants beside that of one token'
 grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant of its own'
 # Of more than two beside it, one ends where matrix instructions have all rows on their narrow side.
-"$bin/etcc" many.etg --machine=./free.machine --variants=3 -o more.ptx -d schedule > more.txt
+"$bin/etcc" many.etg --machine=./free.machine --variants=3 --to scheduled -o more.eti -d schedule > more.txt
 grep -q '^# variant for N in 2\.\.8$' more.txt || die "no variant ends at eight tokens: $(grep '^# variant' more.txt)"
 kernel() { # FILE NUMBER
     awk -v n="$2" '/\.entry/ { at++ } at == n' "$1" > kernel.ptx
