@@ -296,12 +296,14 @@ static bool generate(cg *g, et_codegen_info *info) {
     LLVMSetModuleDataLayout(g->mod, layout);
     LLVMDisposeTargetData(layout);
     g->family->begin_module(g);
+    cg_begin_numbers(g);
     if (cg_is_sequence(g))
         cg_sequence(g);
     else if (g->family->variants && g->whole->nvariants && !g->p->g->nmodels)
         emit_each_variant(g);
     else
         cg_kernel(g);
+    cg_finish_numbers(g);
     pack_alike(g);
     g->family->embed(g, cg_manifest(g));
     if (cg_is_brief(g)) {

@@ -1,5 +1,6 @@
 /* From the LLVM module to the file on disk: link, optimise, and let the family package it. */
 #include "codegen/object.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/base/diag.h"
 #include "runtime/files/output.h"
 #include <errno.h>
@@ -13,15 +14,10 @@
 /* LLVM's own pipeline takes 25 ms for the tiles of a product, and to machine code as long again. In
  * a kernel of hundreds of different ones time counts for more than the last per cent: what is left
  * are the passes that matter, which take half of that in all. */
-enum { MANY_BODIES = 128 };
 static const char brief[] = "always-inline,globaldce,"
                             "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
                             "fixpoint>,loop-simplify,lcssa,loop-mssa(licm),"
                             "gvn,simplifycfg,instcombine<no-verify-fixpoint>)";
-
-bool cg_is_brief(const cg *g) {
-    return g->nbodies > MANY_BODIES;
-}
 
 static bool optimise(cg *g, LLVMTargetMachineRef tm) {
     char full[32], *err = NULL;

@@ -5,8 +5,6 @@
 #include "codegen/emit/emit.h"
 
 char *cg_manifest(cg *);
-/* Has it so many functions that LLVM is to be brief? */
-bool cg_is_brief(const cg *);
 /* Optimises the module and writes what the options ask for. */
 bool cg_object(cg *, LLVMTargetMachineRef, et_codegen_info *);
 

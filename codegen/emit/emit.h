@@ -107,14 +107,15 @@ struct cg {
     val *tensor;        /* pointer per tensor */
     int64_t *tensor_at; /* per tensor: where its address is among the arguments */
     bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
-    struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
-    cg_names *names;          /* of the body being emitted, where grids share bodies; else NULL */
-    int nbodies;              /* functions of tiles that differ, of all programs */
-    bool in_body;             /* such a function is being emitted */
-    bool *packed;             /* per argument that is a tensor: some product reads it packed */
-    bool leave_out;           /* the products being emitted skip weights that are zero */
-    val ticket;               /* where the ticket of the next dynamic task is kept, or NULL */
-    struct cg_claim *claim;   /* how the tile being emitted asks for the next one, or NULL */
+    struct cg_bodies *bodies;   /* of p, where tiles are in functions of their own: body.c */
+    cg_names *names;            /* of the body being emitted, where grids share bodies; else NULL */
+    int nbodies;                /* functions of tiles that differ, of all programs */
+    struct cg_numbers *numbers; /* of bodies that are alike but for these: numbers.c */
+    bool in_body;               /* such a function is being emitted */
+    bool *packed;               /* per argument that is a tensor: some product reads it packed */
+    bool leave_out;             /* the products being emitted skip weights that are zero */
+    val ticket;                 /* where the ticket of the next dynamic task is kept, or NULL */
+    struct cg_claim *claim;     /* how the tile being emitted asks for the next one, or NULL */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */
     et_arena *texts; /* texts of tasks, by which alike ones are found */
     val base;        /* first workgroup of the next grid: the running tile count mod W */

@@ -12,6 +12,8 @@
 
 enum { MANY = 64, MANY_STEPS = 256 };
 
+enum { MANY_BODIES = 128 };
+
 /* Grids and loops in a list of the schedule beyond which it is cut, and in each of its parts. */
 enum { LONG = 256, PART = 64 };
 
@@ -22,7 +24,8 @@ struct body {
     int first, count; /* in place of a grid's tiles: items of the schedule; count 0: tiles */
     val fn;           /* NULL until the first call */
     LLVMTypeRef type;
-    val table; /* NULL where one grid has it */
+    val table;   /* NULL where one grid has it */
+    val numbers; /* what it hands its numbers' row in, where bodies share by numbers; else NULL */
 };
 
 struct cg_bodies {
@@ -30,6 +33,7 @@ struct cg_bodies {
     struct body **of; /* by grid */
     int *row;         /* by grid: its own in the table of its body */
     cg_names names;   /* of the body being emitted */
+    bool numbers;     /* bodies that differ in numbers alone are one function */
 };
 
 /* ---- which grids share ---- */
@@ -51,6 +55,10 @@ static bool has_many(et_program *whole) {
             steps += p->funcs[p->grids[k].func].nsteps;
     }
     return grids > MANY || steps > MANY_STEPS;
+}
+
+bool cg_is_brief(const cg *g) {
+    return g->nbodies > MANY_BODIES;
 }
 
 void cg_plan_bodies(cg *g) {
@@ -81,6 +89,7 @@ void cg_plan_bodies(cg *g) {
         b->of[i] = own;
         b->row[i] = own->ngrids++;
     }
+    b->numbers = cg_is_brief(g) && !g->products; /* those are counted by their tasks' numbers */
     g->bodies = b;
     if (share) g->names = &b->names;
 }
@@ -119,8 +128,8 @@ static val make_table(cg *g, const struct body *b) {
 /* ---- the function ---- */
 
 /* What the kernel hands to every body: then the loops around a static grid, outermost first, or the
- * number of a dynamic task. All but the work-item are uniform. */
-enum { ARGS, ROW, WG, NWG, BASE, RANK, TID, MORE, MOST = MORE + ET_MAX_LOOPS };
+ * number of a dynamic task, and last of all its numbers' row. All but the work-item are uniform. */
+enum { ARGS, ROW, WG, NWG, BASE, RANK, TID, MORE, MOST = MORE + ET_MAX_LOOPS + 1 };
 
 static bool is_dynamic(const cg *g, int grid) {
     return g->p->grids[grid].dynamic;
@@ -159,13 +168,19 @@ static void name_all(cg *g, int grid, bool on) {
         b->event[k->event[i]] = on ? 1 + i : 0;
 }
 
+static bool shares_numbers(const cg *g, const struct body *b) {
+    return g->bodies->numbers && !b->count;
+}
+
 static void declare(cg *g, struct body *b, int more) {
     LLVMTypeRef t[MOST];
-    for (int i = 0; i < MORE + more; i++)
+    int n = MORE + more;
+    for (int i = 0; i < n; i++)
         t[i] = g->i32;
     t[ARGS] = LLVMTypeOf(LLVMGetParam(g->fn, 0));
     t[ROW] = g->gptr;
-    b->type = LLVMFunctionType(g->i32, t, (unsigned)(MORE + more), false);
+    if (shares_numbers(g, b)) t[n++] = g->gptr;
+    b->type = LLVMFunctionType(g->i32, t, (unsigned)n, false);
     b->fn = LLVMAddFunction(g->mod, "tiles", b->type);
     LLVMSetLinkage(b->fn, LLVMInternalLinkage);
     g->family->declare_body(g, b->fn, TID);
@@ -264,6 +279,7 @@ static void call(cg *g, struct body *b, val row, const val *more, int n) {
     arg[TID] = g->tid;
     for (int i = 0; i < n; i++)
         arg[MORE + i] = more[i];
+    if (b->numbers) arg[MORE + n++] = b->numbers;
     val next = LLVMBuildCall2(g->b, b->type, b->fn, arg, (unsigned)(MORE + n), "");
     g->family->call_body(g, next, TID);
     next = cg_uniform(g, next);
@@ -275,7 +291,10 @@ static void call(cg *g, struct body *b, val row, const val *more, int n) {
 
 static void call_grid(cg *g, int grid, const val *more, int n) {
     struct body *b = g->bodies->of[grid];
-    if (!b->fn) make(g, b);
+    if (!b->fn) {
+        make(g, b);
+        if (shares_numbers(g, b)) b->fn = cg_share_numbers(g, b->fn, &b->numbers);
+    }
     val row = LLVMGetPoison(g->gptr);
     if (b->table)
         row = cg_gepi(g, b->table,

@@ -134,12 +134,21 @@ const et_step *cg_streamed(cg *, int grid);
 
 /* ---- body.c: tiles in functions of their own ---- */
 void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
+bool cg_is_brief(
+    const cg *); /* are there so many that LLVM's time counts for more than their speed? */
 void cg_call_body(cg *, int grid);
 void cg_call_task(cg *, int grid, val task); /* of a dynamic grid */
 /* Are these items of the schedule to be cut into functions? Then the first of them are called as
  * one; returns how many. */
 bool cg_is_long(const cg *, int first, int count);
 int cg_call_part(cg *, int first, int count);
+
+/* ---- numbers.c: bodies that differ in numbers alone ---- */
+void cg_begin_numbers(cg *); /* before any function is */
+/* FN has just been emitted; its last parameter is an address. Returns the function to call in its
+ * place, which may be FN, with *OUT_ROW as that argument. FN is gone if it is another. */
+val cg_share_numbers(cg *, val fn, val *out_row);
+void cg_finish_numbers(cg *); /* once all are emitted */
 
 /* ---- lds.c ---- */
 /* Lays out local memory for all parts of the program; false, with an error, where it is too small.

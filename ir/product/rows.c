@@ -48,6 +48,7 @@ static int depth_of(const et_mainloop *c, int units, int64_t chunks) {
 int et_rows_own_units(const et_mainloop *c, int64_t all, int most) {
     int room = ROOM / 2 * c->piece / (c->msub * c->rows_m * c->lane_k);
     if (most > room) most = room;
+    if (most < 1) most = 1; /* of that many columns a unit is more than lanes have registers for */
     while (most > 1 && (all % most || !depth_of(c, most, all / most)))
         most--;
     return most;
