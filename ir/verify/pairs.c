@@ -8,14 +8,19 @@ bool vf_share_memory(const et_program *p, int a, int b) {
            s->offset < t->offset + t->max_bytes && t->offset < s->offset + s->max_bytes;
 }
 
-/* Replaces what OUT holds. */
+/* Numbers of those accesses of each grid that store. */
+struct stores {
+    int *access, n;
+};
+
+/* Replaces what OUT holds. STORES: of B. */
 static void find_pairs(struct verify *v, const struct vf_grid *a, const struct vf_grid *b,
-                       struct vf_pairs *out) {
+                       const struct stores *stores, struct vf_pairs *out) {
     out->n = 0;
     for (int i = 0; i < a->naccess; i++)
-        for (int k = 0; k < b->naccess; k++) {
+        for (int n = 0; n < (a->access[i].store ? b->naccess : stores->n); n++) {
+            int k = a->access[i].store ? n : stores->access[n];
             const struct vf_access *x = &a->access[i], *y = &b->access[k];
-            if (!(x->store || y->store)) continue;
             bool overlapping = vf_share_memory(v->p, x->tensor, y->tensor);
             if (x->tensor != y->tensor && !overlapping) continue;
             ET_GROW(v->arena, out->v, out->n, out->cap);
@@ -23,9 +28,23 @@ static void find_pairs(struct verify *v, const struct vf_grid *a, const struct v
         }
 }
 
-/* By tensor: the grids that touch it. */
+static struct stores *list_stores(struct verify *v) {
+    struct stores *all = et_alloc(v->arena, (size_t)v->p->ngrids * sizeof *all + 1);
+    for (int g = 0; g < v->p->ngrids; g++) {
+        struct stores *s = &all[g];
+        s->access = et_alloc(v->arena, (size_t)v->grid[g].naccess * sizeof *s->access + 1);
+        for (int i = 0; i < v->grid[g].naccess; i++)
+            if (v->grid[g].access[i].store) s->access[s->n++] = i;
+    }
+    return all;
+}
+
+/* By tensor: the grids that touch it, and other tensors of which some lies in the same memory. */
 struct touched {
     int *grid, n, cap;
+    int *other, nothers, cothers;
+    bool stored; /* by any of the grids */
+    int last;    /* 1 + the last grid whose meetings were noted for it */
 };
 
 static struct touched *list_touched(struct verify *v) {
@@ -33,22 +52,34 @@ static struct touched *list_touched(struct verify *v) {
     for (int g = 0; g < v->p->ngrids; g++)
         for (int i = 0; i < v->grid[g].naccess; i++) {
             struct touched *t = &all[v->grid[g].access[i].tensor];
+            t->stored |= v->grid[g].access[i].store;
             if (t->n && t->grid[t->n - 1] == g) continue;
             ET_GROW(v->arena, t->grid, t->n, t->cap);
             t->grid[t->n++] = g;
         }
+    for (int a = 0; a < v->p->ntensors; a++)
+        for (int b = 0; all[a].n && b < v->p->ntensors; b++) {
+            if (!all[b].n || !vf_share_memory(v->p, a, b)) continue;
+            ET_GROW(v->arena, all[a].other, all[a].nothers, all[a].cothers);
+            all[a].other[all[a].nothers++] = b;
+        }
     return all;
 }
 
-/* Sets MEETS for grids that touch memory which G touches. */
-static void note_meetings(const struct verify *v, const struct touched *all, int g, bool *meets) {
+static void note_touching(const struct touched *a, const struct touched *b, bool *meets) {
+    for (int k = 0; (a->stored || b->stored) && k < b->n; k++)
+        meets[b->grid[k]] = true;
+}
+
+/* Sets MEETS for grids that touch memory which G touches, where any of them stores. */
+static void note_meetings(const struct verify *v, struct touched *all, int g, bool *meets) {
     for (int i = 0; i < v->grid[g].naccess; i++) {
-        int tensor = v->grid[g].access[i].tensor;
-        for (int t = 0; t < v->p->ntensors; t++) {
-            if (t != tensor && !vf_share_memory(v->p, t, tensor)) continue;
-            for (int k = 0; k < all[t].n; k++)
-                meets[all[t].grid[k]] = true;
-        }
+        struct touched *t = &all[v->grid[g].access[i].tensor];
+        if (t->last == g + 1) continue;
+        t->last = g + 1;
+        note_touching(t, t, meets);
+        for (int k = 0; k < t->nothers; k++)
+            note_touching(t, &all[t->other[k]], meets);
     }
 }
 
@@ -70,7 +101,8 @@ void vf_list_pairs(struct verify *v) {
     int n = v->p->ngrids;
     v->row = et_alloc(v->arena, (size_t)n * sizeof *v->row + 1);
     v->within = et_alloc(v->arena, (size_t)n * sizeof *v->within + 1);
-    const struct touched *touched = list_touched(v);
+    struct touched *touched = list_touched(v);
+    const struct stores *stores = list_stores(v);
     bool *meets = et_alloc(v->arena, (size_t)n + 1);
     struct vf_pairs found = {0};
     for (int a = 0; a < n; a++) {
@@ -78,7 +110,7 @@ void vf_list_pairs(struct verify *v) {
         note_meetings(v, touched, a, meets);
         for (int b = 0; b < n; b++) {
             if (!meets[b]) continue;
-            find_pairs(v, &v->grid[a], &v->grid[b], &found);
+            find_pairs(v, &v->grid[a], &v->grid[b], &stores[b], &found);
             if (!found.n) continue;
             struct vf_met met = {.later = b, .pairs = {NULL, found.n, found.n}};
             met.pairs.v = et_alloc(v->arena, (size_t)found.n * sizeof *found.v);

@@ -296,8 +296,9 @@ bool et_assign_optimal(const et_assign_problem *p, et_arena *a, et_assignment *o
     s.max_nodes = p->max_nodes ? p->max_nodes : MAX_NODES;
     int most = 0;
     s.table = et_alloc(a, (size_t)p->nmodels * sizeof *s.table);
+    et_arena *tables = et_arena_create(); /* megabytes for each loop */
     for (int m = 0; m < p->nmodels; m++) {
-        s.table[m] = assign_table_create(p, &p->models[m], a);
+        s.table[m] = assign_table_create(p, &p->models[m], tables);
         most = p->models[m].ngroups > most ? p->models[m].ngroups : most;
     }
     s.scratch = et_alloc(a, (size_t)most * sizeof *s.scratch);
@@ -306,6 +307,7 @@ bool et_assign_optimal(const et_assign_problem *p, et_arena *a, et_assignment *o
     start_lp(&s);
     bool ok = first_plans(&s) && generate(&s);
     if (ok) search(&s);
+    et_arena_destroy(tables);
     glp_delete_prob(s.lp);
     glp_term_out(talks);
     glp_free_env(); /* a thread has one, and nothing else frees it */

@@ -21,10 +21,12 @@ struct assign_table {
     bool *priced; /* [nr]: is that row of it? */
     double most_us, most_byte_us; /* of any move */
     double *cost;                 /* [ngroups][nr]: price of all runs of a group */
-    double **reach;               /* by group: [starts][nb][nr], price of the cheapest way here */
-    struct step **in;             /* by group, scratch: the ways into one state of it */
-    struct step *end;             /* scratch: the states of the last group */
-    double *left;                 /* [nb][nr], scratch: price of having left a segment there */
+    double **reach;   /* by group: [starts][nb][nr], price of the cheapest way here; of the first
+                       * group   of a loop, whose range is the start, [nb][nr] */
+    double *row;      /* [nr], scratch */
+    struct step **in; /* by group, scratch: the ways into one state of it */
+    struct step *end; /* scratch: the states of the last group */
+    double *left;     /* [nb][nr], scratch: price of having left a segment there */
     double completion;
 };
 
@@ -40,8 +42,25 @@ static bool is_first(const assign_table *t, int g) {
     return segment_of(t, g)->first == g;
 }
 
+static bool starts_here(const assign_table *t, int g) {
+    return is_first(t, g) && starts(t, g) > 1;
+}
+
 static double *state(const assign_table *t, int g, int start, int changes) {
-    return t->reach[g] + ((size_t)start * (size_t)t->nb + (size_t)changes) * (size_t)t->nr;
+    size_t row = starts_here(t, g) ? 0 : (size_t)start * (size_t)t->nb;
+    return t->reach[g] + (row + (size_t)changes) * (size_t)t->nr;
+}
+
+static double reach_of(const assign_table *t, int g, int start, int changes, int range) {
+    return starts_here(t, g) && start != range ? INFINITY : state(t, g, start, changes)[range];
+}
+
+/* reach_of all ranges. */
+static const double *reach_row(assign_table *t, int g, int start, int changes) {
+    if (!starts_here(t, g)) return state(t, g, start, changes);
+    for (int r = 0; r < t->nr; r++)
+        t->row[r] = reach_of(t, g, start, changes, r);
+    return t->row;
 }
 
 assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_model *m,
@@ -65,12 +84,15 @@ assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_m
     t->in = et_alloc(a, ng * sizeof *t->in);
     size_t last = 0;
     for (int g = 0; g < m->ngroups; g++) {
-        size_t states = (size_t)starts(t, g) * (size_t)t->nb * nr;
+        size_t begins = starts_here(t, g) ? 1 : (size_t)starts(t, g);
+        size_t states = begins * (size_t)t->nb * nr;
         t->reach[g] = et_alloc(a, states * sizeof(double));
-        t->in[g] = et_alloc(a, (g ? (size_t)starts(t, g - 1) : 1) * nr * sizeof(struct step));
+        size_t begun = g && is_first(t, g) ? (size_t)starts(t, g - 1) : 1;
+        t->in[g] = et_alloc(a, begun * nr * sizeof(struct step));
         last = states;
     }
     t->end = et_alloc(a, last * sizeof *t->end);
+    t->row = et_alloc(a, nr * sizeof *t->row);
     t->left = et_alloc(a, (size_t)t->nb * nr * sizeof *t->left);
     return t;
 }
@@ -103,7 +125,7 @@ static int ways(const assign_table *t, int g, int start, int changes, int r, str
         for (int from = 0; from < t->nr; from++) {
             int before = changes - (from == r ? 0 : trips);
             if (before < 0) continue;
-            double reach = state(t, g - 1, start, before)[from];
+            double reach = reach_of(t, g - 1, start, before, from);
             if (reach < INFINITY)
                 out[n++] = (struct step){start, before, from,
                                          reach + trips * move_price(t, g - 1, from, r)};
@@ -117,7 +139,7 @@ static int ways(const assign_table *t, int g, int start, int changes, int r, str
             int before = changes - (from != r);
             if (loop) before -= closing_changes(t, g - 1, from, s);
             if (before < 0) continue;
-            double reach = state(t, g - 1, s, before)[from];
+            double reach = reach_of(t, g - 1, s, before, from);
             if (!(reach < INFINITY)) continue;
             double close = loop ? closing(t, g - 1, from, s) : 0;
             out[n++] =
@@ -147,8 +169,8 @@ static void reach_inside(assign_table *t, int g) {
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++) {
             double *here = state(t, g, s, b);
-            memcpy(here, state(t, g - 1, s, b), nr * sizeof *here);
-            const double *change = b >= trips ? state(t, g - 1, s, b - trips) : NULL;
+            memcpy(here, reach_row(t, g - 1, s, b), nr * sizeof *here);
+            const double *change = b >= trips ? reach_row(t, g - 1, s, b - trips) : NULL;
             /* A range dearer than two others by more than any move is never moved from. */
             double least = INFINITY, second = INFINITY;
             for (size_t from = 0; change && from < nr; from++) {
@@ -176,10 +198,11 @@ static void leave(assign_table *t, int g) {
     for (int b = 0; b < t->nb; b++)
         for (int from = 0; from < t->nr; from++) {
             double best = INFINITY;
-            for (int s = 0; s < starts(t, g - 1); s++) {
+            bool own = starts_here(t, g - 1);
+            for (int s = own ? from : 0; s < (own ? from + 1 : starts(t, g - 1)); s++) {
                 int before = b - (loop ? closing_changes(t, g - 1, from, s) : 0);
                 if (before < 0) continue;
-                double reach = state(t, g - 1, s, before)[from];
+                double reach = reach_of(t, g - 1, s, before, from);
                 if (loop && reach < best) reach += closing(t, g - 1, from, s);
                 best = reach < best ? reach : best;
             }
@@ -190,19 +213,17 @@ static void leave(assign_table *t, int g) {
 /* The cheapest of ways[] into each state of the first group of a segment. */
 static void reach_first(assign_table *t, int g) {
     if (g) leave(t, g);
-    for (int s = 0; s < starts(t, g); s++)
-        for (int b = 0; b < t->nb; b++)
-            for (int r = 0; r < t->nr; r++) {
-                bool own = starts(t, g) == 1 || s == r;
-                double best = own && g == 0 && b == 0 ? 0 : INFINITY;
-                for (int from = 0; own && g && from < t->nr; from++) {
-                    int before = b - (from != r);
-                    double left = before < 0 ? INFINITY : t->left[before * t->nr + from];
-                    if (left < best) left += move_price(t, g - 1, from, r);
-                    best = left < best ? left : best;
-                }
-                state(t, g, s, b)[r] = best + t->cost[g * t->nr + r];
+    for (int b = 0; b < t->nb; b++)
+        for (int r = 0; r < t->nr; r++) {
+            double best = g == 0 && b == 0 ? 0 : INFINITY;
+            for (int from = 0; g && from < t->nr; from++) {
+                int before = b - (from != r);
+                double left = before < 0 ? INFINITY : t->left[before * t->nr + from];
+                if (left < best) left += move_price(t, g - 1, from, r);
+                best = left < best ? left : best;
             }
+            state(t, g, 0, b)[r] = best + t->cost[g * t->nr + r];
+        }
 }
 
 static void price_groups(assign_table *t, const assign_prices *p) {
@@ -230,7 +251,7 @@ static int ends(assign_table *t, double limit, double *least) {
         for (int b = 0; b < t->nb; b++)
             for (int r = 0; r < t->nr; r++) {
                 int more = starts(t, g) > 1 ? closing_changes(t, g, r, s) : 0;
-                double price = state(t, g, s, b)[r];
+                double price = reach_of(t, g, s, b, r);
                 if (!(price < INFINITY) || b + more >= t->nb) continue;
                 price += starts(t, g) > 1 ? closing(t, g, r, s) : 0;
                 *least = price < *least ? price : *least;
@@ -277,7 +298,7 @@ static bool walk_back(struct walk *w, int last, struct step at, double after) {
             continue;
         }
         struct step in = t->in[g][w->tried[g]++];
-        double reach = state(t, g - 1, in.start, in.changes)[in.range];
+        double reach = reach_of(t, g - 1, in.start, in.changes, in.range);
         look_back(w, g - 1, in, w->rest[g] + (in.price - reach));
         g--;
     }
@@ -296,7 +317,7 @@ bool assign_each_plan(assign_table *t, double limit, assign_plan_fn fn, void *ct
     w.tried = w.near + groups;
     bool all = true;
     for (int i = 0; all && i < n; i++) {
-        double reach = state(t, last, t->end[i].start, t->end[i].changes)[t->end[i].range];
+        double reach = reach_of(t, last, t->end[i].start, t->end[i].changes, t->end[i].range);
         all = walk_back(&w, last, t->end[i], t->end[i].price - reach);
     }
     free(w.range);
