@@ -1,8 +1,10 @@
 #!/bin/sh
-# codes.sh BIN [TARGET...]: instructions and bytes per byte of quantised weights, from the machine code of AMD's GPUs (gfx942 and
+# quantised.sh [--gguf] BIN [TARGET...]: instructions and bytes per byte of quantised weights, from the machine code of AMD's GPUs (gfx942 and
 # gfx950), for each format of weights, in Llama-3.2-1B's dimensions and the down projection of a launch of one token and of sixteen: as
-# bench/results/quantised.md keeps it. Compiles only; some minutes.
+# bench/results/quantised.md keeps it; --gguf: for GGUF's formats beside bf16. Compiles only; some minutes.
 set -eu
+gguf=0
+[ "$1" != --gguf ] || { gguf=1 && shift; }
 src=$(cd "$(dirname "$0")/.." && pwd)
 bin=$(cd "$1" && pwd)
 shift
@@ -37,7 +39,7 @@ row() { # NAME FOLDER TOKENS [OPTION...]
     awk -v name="$name" -v tokens="$tokens" -v f16="$(grep -c '^  wd = f16(' model.etg || true)" '
         function done() {
             gsub(/ +/, " ", line)
-            if (line ~ /^ mlp\.down: / && line ~ /machine code/ && !told++) {
+            if (line ~ /^ (mlp\.down|down\.[a-z0-9_]*): / && line ~ /machine code/ && !told++) {
                 bytes = line; sub(/.*; /, "", bytes); sub(/ bytes and.*/, "", bytes)
                 ops = line; sub(/.* operations a weight: /, "", ops); sub(/ a byte.*/, "", ops)
                 code = line; sub(/.*machine code: /, "", code)
@@ -58,6 +60,12 @@ for target; do
     printf '\n## %s\n\n| weights | tokens | bytes a weight | operations a byte, as written | instructions a byte, machine code | multiplied as |\n' "$target"
     echo '| --- | --- | --- | --- | --- | --- |'
     for tokens in 1 16; do
+        for f in q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 nvfp4; do
+            [ $gguf = 1 ] || break
+            [ -d $f ] || format $f '"quant_method": "gguf", "format": "'$f'"'
+            row "$(echo $f | tr a-z A-Z)" $f $tokens
+        done
+        [ $gguf = 0 ] || continue
         row 'e4m3, blocks of 128 x 128' fp8_block $tokens
         row 'e4m3, blocks, rows e4m3 by 128' fp8_block $tokens --activations fp8
         row 'e4m3, channels' fp8_channel $tokens

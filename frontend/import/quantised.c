@@ -104,7 +104,7 @@ static bool is_marked(const struct imp_template *t, const char *base, const char
     const char *pattern = et_printf(t->arena, "%s%s", base, mark);
     const struct imp_value *j = imp_variable(t, "first_of_kind");
     const char *layer = j && j->kind == IMP_INT ? imp_value_print(t->arena, j) : NULL;
-    if (!t->st) return strchr(base, '{') && ends_in(base, "_proj");
+    if (!t->st) return imp_variable(t, "q_whole") || (strchr(base, '{') && ends_in(base, "_proj"));
     if (!strchr(pattern, '{')) return etrt_st_find(t->st, pattern);
     for (size_t i = 0; i < etrt_st_count(t->st); i++)
         if (matches(pattern, etrt_st_at(t->st, i)->name, layer)) return true;

@@ -29,7 +29,7 @@ et_expr et_computed_of_unit(const et_product_cx *g, const et_mainloop *c, et_exp
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(const et_product_cx *g, const et_mainloop *c, et_computed *d, int i,
-                    et_expr load, int u) {
+                    et_expr load, int u, int most) {
     et_expr k = et_computed_k(g, c, u), one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
     et_node_x x = *et_x(g->x, load);
     int bits = et_dtype_bits(g->p->tensors[x.i].shape.dtype);
@@ -46,9 +46,13 @@ static bool add_raw(const et_product_cx *g, const et_mainloop *c, et_computed *d
     if (same) r.side = et_mainloop_auxiliary(c, i, load);
     for (int o = 0; o < d->count[i]; o++)
         if (same && et_expr_eq(d->raw[i][o].node, r.node)) return true;
-    if (d->count[i] == ET_MAX_RAWS) return false;
+    if (d->count[i] == most) return false;
     d->raw[i][d->count[i]++] = r;
     return true;
+}
+
+static int most_raws(const et_loads *l) {
+    return l->n > ET_USUAL_LOADS ? ET_MAX_RAWS : ET_USUAL_RAWS;
 }
 
 /* What chunks of so many units are loaded of; false where some load is neither a run nor one
@@ -64,7 +68,7 @@ static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, in
         if (c->streamed) d->streamed[i] = et_stream_load(g->p, s, i);
         for (int u = 0; u < units; u++)
             for (int o = 0; o < l.n; o++)
-                if (!add_raw(g, c, d, i, l.load[o], u)) return false;
+                if (!add_raw(g, c, d, i, l.load[o], u, most_raws(&l))) return false;
         d->nraws += d->count[i];
     }
     return true;
@@ -74,7 +78,7 @@ bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     const et_step *s = c->s;
     int rows = c->nsub * c->rows_n, wide = s->wk * c->unit_k;
     if (c->stages || c->side_by_side || c->k <= 0 || c->lane_k > 16 || units < 1 ||
-        units > ET_MAX_RAWS || c->k % ((int64_t)wide * units) ||
+        units > ET_USUAL_RAWS || c->k % ((int64_t)wide * units) ||
         units * rows * s->nacc > ET_MAX_FRAGMENTS)
         return false;
     et_computed *d = et_alloc(g->arena, sizeof *d);
@@ -153,9 +157,17 @@ static bool is_shared(const et_product_cx *g, const et_mainloop *c, int i, et_sc
     bool one = !s->times.id || !et_expr_has_var(g->x, s->times, c->s->kvar);
     for (int u = 0; u < c->units; u++) {
         if (!one && !et_computed_of_unit(g, c, s->times, u).id) return false;
+        if (s->plus.id && (one || !et_computed_of_unit(g, c, s->plus, u).id)) return false;
         for (int k = 0; k < s->n; k++)
             if (!et_computed_of_unit(g, c, s->add[k], u).id) return false;
     }
+    return true;
+}
+
+bool et_decode_shares(const et_product_cx *g, const et_mainloop *c) {
+    et_scaled s;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!is_shared(g, c, i, &s)) return false;
     return true;
 }
 
@@ -181,6 +193,7 @@ static bool suits_unscaled(const et_product_cx *g, const et_mainloop *c, int i) 
     et_scaled s;
     if (!is_shared(g, c, i, &s) || !g->t->decode[et_decode_type(g, c, i)].unscaled) return false;
     if (et_decode_transposing(g, c)) return true;
+    if (s.plus.id && !et_decode_is_wide(g, c, s.plus)) return false;
     for (int k = 0; k < s.n; k++)
         if (!et_decode_is_wide(g, c, s.add[k])) return false;
     return !s.times.id || et_decode_is_wide(g, c, s.times);
@@ -221,7 +234,8 @@ static bool suits_f16(const et_product_cx *g, const et_mainloop *c, int i) {
     if (!et_decode_scaled(g, c, i, &s)) return false;
     et_dtype type = et_decode_type(g, c, i);
     if (!g->t->decode[type].f16 || type != et_decode_type(g, c, 0)) return false;
-    bool gains = et_dtype_bits(type) == 4 ? s.n || !c->pair_gap : !s.n && !s.more;
+    bool gains = type == ET_E4M3 ? !s.n && !s.more && !s.plus.id
+                                 : et_dtype_bits(type) == 8 || s.n || !c->pair_gap;
     return gains && is_shared(g, c, i, &shared);
 }
 

@@ -25,7 +25,9 @@ enum {
     ET_ROW_ITEMS = 8,      /* such of a row that wait in registers, at most */
     ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
     ET_MOST_AUXILIARY_COPIES = 8, /* of a chunk that a lane makes of auxiliary operands */
-    ET_MAX_RAWS = 24,             /* loads of a row of a product that a computed b is made of */
+    ET_MAX_RAWS = 56,             /* loads of a row of a product that a computed b is made of, */
+    ET_USUAL_RAWS = 24,           /* and where there are few beside each value */
+    ET_USUAL_LOADS = 3,
     ET_CHUNK_ITEMS = 8,  /* pieces of a work-item, of a chunk in a multistage pipeline, at most */
     ET_CHUNK_PARTS = 4,  /* of such a chunk */
     ET_BOX_STAGES = 9,   /* of a pipeline whose operands come as TMA boxes */
@@ -291,6 +293,8 @@ bool et_decode_scaled(const et_product_cx *, const et_mainloop *, int i, struct 
 et_dtype et_decode_type(const et_product_cx *, const et_mainloop *, int i); /* of those */
 int et_decode_pairs(const et_product_cx *, const et_mainloop *); /* how far apart; 0: none */
 float et_decode_pairs_times(void);
+/* Do a unit's k's share what values are multiplied by and increased by, in all products? */
+bool et_decode_shares(const et_product_cx *, const et_mainloop *);
 /* The mainloop is one without scales, with operands that are the product's, or with both as f16;
  * false, and nothing changes, where it cannot be. */
 bool et_decode_unscaled(const et_product_cx *, et_mainloop *);

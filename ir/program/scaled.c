@@ -94,20 +94,31 @@ static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
     return true;
 }
 
+/* E without a number that is the same for all k's of a run and is added to a product. */
+static et_expr take_minimum(const struct codes *c, et_expr e, et_scaled *out) {
+    et_node_x x = *et_x(c->x, e);
+    if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || x.type != ET_T_F32) return e;
+    int at = x.op == ET_X_ADD && same(c, x.ops[0]) ? 0 : 1;
+    if (!same(c, x.ops[at])) return e;
+    out->plus = x.op == ET_X_SUB ? et_op1(c->x, ET_X_NEG, x.ops[at]) : x.ops[at];
+    return x.ops[!at];
+}
+
 bool et_scaled_codes(const et_program *p, et_expr e, et_same_fn *is_same, const void *ctx,
                      et_scaled *out) {
     const struct codes of = {p, p->g->exprs, is_same, ctx}, *c = &of;
     *out = (et_scaled){.exact = true};
     if (et_x(c->x, e)->op == ET_X_TO_F16) e = et_x(c->x, e)->ops[0];
-    e = inside(c, e);
+    e = take_minimum(c, inside(c, e), out);
     et_node_x x = *et_x(c->x, e);
     if (x.op == ET_X_MUL && x.type == ET_T_F32) {
         int at = same(c, x.ops[0]) ? 0 : 1;
         out->times = x.ops[at];
         if (!same(c, out->times)) return false;
-        out->exact = is_scale(c, out->times);
+        out->exact = !out->plus.id && is_scale(c, out->times);
         e = x.ops[!at];
     }
+    if (out->plus.id && !out->times.id) return false;
     return sum_of(c, e, out) && out->more >= -EXACT && out->more <= EXACT;
 }
 

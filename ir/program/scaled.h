@@ -5,7 +5,7 @@
 
 #include "ir/program/program.h"
 
-/* An element of such an operand: times * (load + add_1 + ...), rounded to bf16 or f16. */
+/* An element of such an operand: times * (load + add_1 + ...) + plus, rounded to bf16 or f16. */
 typedef struct et_scaled {
     et_expr times; /* the scale, the same for all k of a run; none: 1 */
     et_expr load;  /* of quantised values */
@@ -13,6 +13,7 @@ typedef struct et_scaled {
     bool less[4]; /* add[i] is subtracted */
     int n;
     int64_t more; /* a constant that is added */
+    et_expr plus; /* a minimum, the same for all k of a run, with its sign; none: 0 */
     bool exact;   /* `times` has eight significant bits, so the product has sixteen at most */
 } et_scaled;
 

@@ -46,7 +46,7 @@ typedef struct {
     et_expr load;
     int group;
 } et_auxiliary_load;
-enum { ET_MOST_AUXILIARY = 2 };
+enum { ET_MOST_AUXILIARY = 4 };
 /* OUT: room for ET_MOST_AUXILIARY. */
 int et_stream_auxiliary(const et_program *, const et_step *, int i, et_auxiliary_load *out);
 

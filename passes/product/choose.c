@@ -77,16 +77,32 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
     if (ring) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
     if (units < 1) units = 1;
-    for (units = units > ET_MAX_RAWS ? ET_MAX_RAWS : units; units > 0; units--) {
+    for (units = units > ET_USUAL_RAWS ? ET_USUAL_RAWS : units; units > 0; units--) {
         bool may = !c->streamed || may_stream(g, c, wide * units);
         if (may && et_mainloop_compute(g, c, units)) return true;
     }
     return false;
 }
 
+/* Takes fewer k's of PLAIN for a lane, LEAST or more, where the k's of a unit then share a scale
+ * that those of C do not, as in groups of 32: so values can be multiplied without it. */
+static void share(const et_product_cx *g, et_mainloop *c, const et_mainloop *plain, int least) {
+    if (!c->computed || et_most_rows(g, c->s) != 1 || et_decode_pairs(g, c) ||
+        et_decode_shares(g, c))
+        return;
+    for (int k = c->lane_k / 2; k >= least; k /= 2) {
+        et_mainloop narrow = *plain;
+        et_mainloop_lane_k(&narrow, k);
+        if (!compute(g, &narrow) || !et_decode_shares(g, &narrow)) continue;
+        *c = narrow;
+        return;
+    }
+}
+
 /* From a stage of the ring a lane takes as much as one load brings, if it can. */
 static void decode(const et_product_cx *g, et_mainloop *c) {
     if (c->direct || c->stages || c->side_by_side) return;
+    et_mainloop plain = *c;
     int lane_k = c->lane_k, kw = c->kc / c->s->wk;
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
         if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
@@ -97,6 +113,7 @@ static void decode(const et_product_cx *g, et_mainloop *c) {
         et_mainloop_lane_k(c, lane_k);
         compute(g, c);
     }
+    share(g, c, &plain, lane_k);
     if (!c->computed) return;
     c->plan.decode = ET_DECODE_COMPUTED;
     c->pair_gap = et_decode_pairs(g, c);

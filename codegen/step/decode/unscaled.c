@@ -60,6 +60,12 @@ static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
     return sum_of_added(g, c, i, u, of_unit);
 }
 
+/* The minimum of product I in unit U, the same in all lanes; or none. */
+static et_expr minimum_of(cg *g, const et_contract *c, int i, int u) {
+    et_expr plus = of_product(g, c, i).plus;
+    return plus.id ? of_unit(g, c, plus, u) : ET_NO_EXPR;
+}
+
 static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
     return !memcmp(a, b, sizeof *a);
 }
@@ -155,7 +161,8 @@ static val row_packed_scaled(cg *g, const et_contract *c, val part, val by, val 
 
 static bool as_before(cg *g, const et_contract *c, int i, int u) {
     return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u)) &&
-           et_expr_eq(added_to(g, c, i, u - 1), added_to(g, c, i, u));
+           et_expr_eq(added_to(g, c, i, u - 1), added_to(g, c, i, u)) &&
+           et_expr_eq(minimum_of(g, c, i, u - 1), minimum_of(g, c, i, u));
 }
 
 /* Is unit U the last of the k's that share a scale and zero point of product I? */
@@ -163,13 +170,17 @@ static bool ends(cg *g, const et_contract *c, int i, int u) {
     return u + 1 == c->p.units || !as_before(g, c, i, u + 1);
 }
 
-/* For the lane's rows of b: the scales of unit U's k's to N, the numbers added to values to MORE.
- */
+/* For the lane's rows of b: the scales of unit U's k's to N, the numbers added to values to MORE,
+ * the minima to PLUS. */
 static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u, val *n,
-                   val *more) {
+                   val *more, val *plus) {
     et_expr add = added_to(g, c, i, u);
     et_expr times = of_product(g, c, i).times;
+    et_expr least = of_product(g, c, i).plus;
     if (!is_one(g, c, i)) cg_contract_of_rows(g, c, chunk, raw, i, of_lane(g, c, times, u), n);
+    if (least.id) cg_contract_of_rows(g, c, chunk, raw, i, of_lane(g, c, least, u), plus);
+    for (int row = 0; least.id && row < c->p.nsub * c->p.rows_n; row++)
+        plus[row] = LLVMBuildFMul(g->b, plus[row], cg_f32(g, 1 / c->p.times), "");
     if (!add.id) return;
     cg_contract_of_rows(g, c, chunk, raw, i, sum_of_added(g, c, i, u, of_lane), more);
     for (int row = 0; row < c->p.nsub * c->p.rows_n; row++)
@@ -180,26 +191,34 @@ static val increase(cg *g, const et_contract *c, int i, int u, val more) {
     return transposed(g, c, more, et_decode_is_wide(cg_cx(g), &c->p, added_to(g, c, i, u)));
 }
 
+/* PLUS, of the row that the lane has codes of, for each of its sums. */
+static val minimum(cg *g, const et_contract *c, int i, int u, val plus) {
+    return transposed(g, c, plus, et_decode_is_wide(cg_cx(g), &c->p, minimum_of(g, c, i, u)));
+}
+
 static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
-    val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS];
+    val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], plus[ET_MAX_FRAGMENTS];
+    if (!c->now.plus) c->now.plus = et_alloc(g->arena, sizeof *c->now.plus);
     if (!c->now.by) c->now.by = et_alloc(g->arena, sizeof *c->now.by);
     if (!c->now.more) c->now.more = et_alloc(g->arena, sizeof *c->now.more);
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int u = 0; u < c->p.units; u++) {
             if (!ends(g, c, i, u)) continue;
-            of_run(g, c, chunk, raw, i, u, n, more);
+            of_run(g, c, chunk, raw, i, u, n, more, plus);
             for (int ns = 0; ns < c->p.nsub; ns++) {
                 int at = u * c->p.nsub + ns;
                 if (!is_one(g, c, i)) c->now.by->of[i][at] = factors(g, c, i, n + ns, NULL);
                 if (added_to(g, c, i, u).id)
                     c->now.more->of[i][at] = increase(g, c, i, u, more[ns]);
+                if (minimum_of(g, c, i, u).id)
+                    c->now.plus->of[i][at] = minimum(g, c, i, u, plus[ns]);
             }
         }
 }
 
 /* Do sums of product I need a factor or a term behind the instruction? */
 static bool corrects(cg *g, const et_contract *c, int i, int u) {
-    return added_to(g, c, i, u).id ||
+    return added_to(g, c, i, u).id || minimum_of(g, c, i, u).id ||
            (c->p.f16 && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
 }
 
@@ -233,7 +252,8 @@ static val row_of_words(cg *g, const et_contract *c, int first, int second) {
 static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, int in_a, val *row) {
     if (summed_with(g, c, i) < i) return row[0];
     int one = c->p.f16 || c->p.s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
-    val b[] = {row_of_words(g, c, one, one), c->p.f16 ? row_of_words(g, c, one, SIXTEENS) : NULL};
+    int second = et_dtype_bits(et_decode_type(cg_cx(g), &c->p, i)) == 4 ? SIXTEENS : one;
+    val b[] = {row_of_words(g, c, one, one), c->p.f16 ? row_of_words(g, c, one, second) : NULL};
     if (!as_before(g, c, i, u))
         row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->p.sets * c->p.results)));
     return row[i] = products(g, c, b, a, in_a, row[i]);
@@ -262,14 +282,29 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
     return sum;
 }
 
+/* SUM with the minima of f16: the sums of the row's elements in the measure of all, times BY. */
+static val with_minimum(cg *g, const et_contract *c, val row, val by, val sum) {
+    for (int j = 0; j < c->p.sets; j++)
+        for (int r = 0; r < c->p.results; r++) {
+            int own = c->p.row_packed ? cg_row_packed_value(c, j) : j * c->p.results + r % 2;
+            int at = own + r / 2 * 2;
+            if (c->p.row_packed && r % 2) continue;
+            val v = cg_fma(g, cg_extract(g, row, own + 2), cg_extract(g, by, at),
+                           cg_extract(g, sum, at));
+            sum = LLVMBuildInsertElement(g->b, sum, v, cg_i32(g, at), "");
+        }
+    return sum;
+}
+
 static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                               const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++) {
         bool one = is_one(g, c, i), straight = one && !c->p.row_scaled, last = ends(g, c, i, u),
              corrected = corrects(g, c, i, u);
-        val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
+        bool least = minimum_of(g, c, i, u).id, more_than = added_to(g, c, i, u).id;
+        val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], plus[ET_MAX_FRAGMENTS], row = NULL;
         val m = last && c->p.row_scaled ? cg_contract_of_row(g, c) : NULL;
-        if (last && !c->now.by) of_run(g, c, chunk, raw, i, u, n, more);
+        if (last && !c->now.by) of_run(g, c, chunk, raw, i, u, n, more, plus);
         if (corrected) row = row_sum(g, c, i, u, a, in_a, part + et_mainloop_sums(&c->p));
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->p.rows_n) {
             int at = cg_contract_sum(c, i, 0, ns), run = u * c->p.nsub + ns;
@@ -277,10 +312,9 @@ static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, con
             if (!straight && !as_before(g, c, i, u)) *sum = LLVMConstNull(LLVMTypeOf(acc[at]));
             *sum = products(g, c, of, a, in_a, *sum);
             if (last && corrected && c->p.f16) {
-                bool added = added_to(g, c, i, u).id;
-                *sum =
-                    correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->p.rows_n : NULL, *sum);
-            } else if (last && corrected) {
+                const val *added = more_than ? more + (ptrdiff_t)ns * c->p.rows_n : NULL;
+                *sum = correct(g, c, i, row, added, *sum);
+            } else if (last && more_than) {
                 val by = c->now.more ? c->now.more->of[i][run] : increase(g, c, i, u, more[ns]);
                 *sum = times_plus(g, row, by, *sum);
             }
@@ -289,6 +323,13 @@ static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, con
                                : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->p.rows_n, m);
             acc[at] = c->p.row_packed ? row_packed_scaled(g, c, part[at], by, acc[at])
                                       : times_plus(g, part[at], by, acc[at]);
+            if (least && c->p.f16) {
+                by = factors(g, c, i, plus + (ptrdiff_t)ns * c->p.rows_n, m);
+                acc[at] = with_minimum(g, c, row, by, acc[at]);
+            } else if (least) {
+                by = c->now.plus ? c->now.plus->of[i][run] : minimum(g, c, i, u, plus[ns]);
+                acc[at] = times_plus(g, row, by, acc[at]);
+            }
         }
     }
 }

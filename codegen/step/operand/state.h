@@ -41,7 +41,8 @@ struct et_live {
     val before;              /* with zeros: the one before this, or -1 */
     struct et_scales *scale; /* unscaled: scales that are the same for all k, */
     struct et_scales *by;    /* those of the k's that share one, */
-    struct et_scales *more;  /* and zero points; or NULL */
+    struct et_scales *more;  /* zero points, */
+    struct et_scales *plus;  /* and minima; or NULL */
 };
 
 /* A product that is being emitted: its mainloop, the sources of its rows and weights, its values.

@@ -100,7 +100,7 @@ extern const et_pairs_family nvptx_pairs;
 /* The decodings that it has, on targets with arithmetic of bf16x2. */
 #define NVPTX_DECODE                                                                               \
     {                                                                                              \
-        [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true},                           \
+        [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true}, [ET_I8] = {.f16 = true},  \
         [ET_U4] = {.pairs = 4, .f16 = true}, [ET_I4] = {                                           \
             .pairs = 4,                                                                            \
             .f16 = true                                                                            \

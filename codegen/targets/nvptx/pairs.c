@@ -13,9 +13,9 @@ static int power(et_dtype code, int p) {
     return p % 2 ? UNIT - 4 : UNIT;
 }
 
-/* With the sign bit flipped, signed integers of four bits count from -8 on. */
+/* With the sign bit flipped, signed integers of four bits count from -8 on, of eight from -128. */
 static int excess(et_dtype code) {
-    return code == ET_I4 ? 8 : 0;
+    return code == ET_I4 ? 8 : code == ET_I8 ? 128 : 0;
 }
 
 static val two_of(cg *g, val word) {
@@ -71,8 +71,22 @@ static val put_above(cg *g, val word, int mask) {
     return LLVMBuildCall2(g->b, type, lop, (val[]){word, cg_i32(g, mask)}, 2, "");
 }
 
+/* Bytes, from -128 on, as the low ends of two f16 each. */
+static void bytes_above(cg *g, val word, val *out) {
+    static const int spread[] = {0x4140, 0x4342};
+    word = LLVMBuildXor(g->b, word, cg_i32(g, (int)0x80808080), "");
+    for (int p = 0; p < 2; p++) {
+        val args[] = {word, cg_i32(g, 0x64646464), cg_i32(g, spread[p])};
+        out[p] = cg_call(g, "llvm.nvvm.prmt", 0, NULL, 3, args);
+    }
+}
+
 static void halves(cg *g, et_dtype code, val word, val *out) {
     val two = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i16, 2), "");
+    if (code == ET_I8) {
+        bytes_above(g, word, out);
+        return;
+    }
     if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
     for (int p = 0; p < 4 && code != ET_E4M3; p++) {
         if (p == 2) word = LLVMBuildLShr(g->b, word, cg_i32(g, 8), "");

@@ -21,13 +21,14 @@ each = gather(gather(scales, idiv(iota($R), $4)).T, idiv(iota($K), $5)).T
 output y : f32[N, $R] = $6
 X
 }
-try() { # NAME and TYPE CODES SCALES ROWS KS OTHER, OPERAND
+try() { # NAME and TYPE CODES SCALES ROWS KS OTHER, OPERAND, what scales are multiplied by, what is added
     name=$1 operand=${8:-bf16} range=-1:1 unit=0.001:0.02
     case $2 in u4) range=0:15 ;; i4) range=-8:7 ;; i8) range=-128:127 ;; ue8m0 | e2m1) range=-6:6 ;; e4m3 | e5m2) range=-200:200 ;; esac
     if [ "$4" = ue8m0 ]; then unit=0.001:4; fi
-    model "$2" "$3" "$4" "$5" "$6" "$operand(x) @ $operand(($3) * each).T" "$7" > "$name.etg"
-    model "$2" "$3" "$4" "$5" "$6" "f32(x) @ (f32($3) * f32(each)).T" "$7" > exact.etg
-    "$bin/etfill" weights --seed 3 "codes:$2[$R,$K]:$range" "scales:$4[$((($R + $5 - 1) / $5)),$(($K / $6))]:$unit" "zeros:u4[$R,$(($K / 32))]:0:15"
+    model "$2" "$3" "$4" "$5" "$6" "$operand(x) @ $operand(($3) * (each${9:-})${10:-}).T" "$7" > "$name.etg"
+    model "$2" "$3" "$4" "$5" "$6" "f32(x) @ (f32($3) * f32(each${9:-})${10:-}).T" "$7" > exact.etg
+    "$bin/etfill" weights --seed 3 "codes:$2[$R,$K]:$range" "scales:$4[$((($R + $5 - 1) / $5)),$(($K / $6))]:$unit" "zeros:u4[$R,$(($K / 32))]:0:15" \
+        "minima:f16[$R,$(($K / 32))]:-0.2:0.1" "six:u8[$R,$(($K / 32))]:0:63" "wide:f16[$R,$(($K / 256))]:0.01:0.05"
     "$bin/etcc" "$name.etg" --target="$target" --variants=1 -o "$name.hsaco"
     case ${ETCC_LONG-}$target in
     gfx942) counts='1 17' ;;
@@ -53,3 +54,9 @@ try eights i8 codes f32 1 1024 ''
 try small e5m2 codes bf16 1 128 ''
 try mx e2m1 codes ue8m0 1 32 ''
 try half u4 'codes - 8' f16 1 128 '' f16
+# Minima, as Q4_1 has them, with scales of 0 among others; and as Q4_K has them, of which a number of a block of 256 makes scales.
+six='gather(six.T, idiv(iota(1024), 32)).T' wide='gather(wide.T, idiv(iota(1024), 256)).T'
+try minima u4 codes f16 1 32 "weight minima : f16[$R, $K / 32]" bf16 '' ' + gather(minima.T, idiv(iota(1024), 32)).T'
+try minima.eights i8 codes f16 1 32 "weight minima : f16[$R, $K / 32]" bf16 '' ' + gather(minima.T, idiv(iota(1024), 32)).T'
+try blocks.minima u4 codes bf16 1 32 "weight six : u8[$R, $K / 32]
+weight wide : f16[$R, $K / 256]" bf16 " * $wide" " - $six * $wide"
