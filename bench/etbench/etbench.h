@@ -58,6 +58,7 @@ struct eb_options {
     int64_t repeat, warmup; /* -1: the default of the device */
     int64_t workgroups, variants;
     double wait_limit;
+    double alike; /* predictions without a device: of what decides routing, the same for all */
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune, calibrate;
     const char *between; /* a code object, or NULL */
@@ -209,10 +210,10 @@ bool eb_run(struct eb_bench *);
 void eb_predict(struct eb_bench *, struct eb_point *);
 
 /* What predictions know of tensors that decide who waits for what: what the interpreter makes of
- * the inputs, of weights and states as well, or of the inputs and what the last launch left on the
- * device: of a loop's tensors that is what its last iteration wrote. NULL when there is no more to
- * be had. */
-enum eb_effort { EB_INPUTS, EB_ALL, EB_DEVICE };
+ * the inputs, of weights and states as well, of the inputs and what the last launch left on the
+ * device, of a loop's tensors what its last iteration wrote, or of the inputs and random scores.
+ * NULL when there is no more to be had. */
+enum eb_effort { EB_INPUTS, EB_ALL, EB_DEVICE, EB_GUESS };
 struct eb_values;
 struct eb_values *eb_values_make(struct eb_bench *, const struct eb_column *,
                                  const struct eb_point *, enum eb_effort, char err[ET_SIM_ERR]);

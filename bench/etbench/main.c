@@ -66,6 +66,10 @@ static const cli_option options[] = {
      "machine model, as etcc has it (default: the device's)"},
     {"target", 0, CLI_TEXT, NULL, TO(target),
      "with --device none: what to compile for (default gfx942)", .names = et_target_name},
+    {"alike", 0, CLI_REAL, "SHARE", TO(alike),
+     "where routing is not known, this share of a router's scores, 0 to 1, is the same for all "
+     "tokens (default 0)",
+     .hi = 1},
     {"no-predictions", 0, CLI_FLAG, NULL, TO(no_predictions), "do not predict anything"},
     {"no-tasks", 0, CLI_FLAG, NULL, TO(no_tasks),
      "emulated: do not compile everything once more to count tasks"},

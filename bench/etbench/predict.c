@@ -50,7 +50,7 @@ bool eb_play(struct eb_bench *b, const struct eb_column *c, const struct eb_poin
     bool ok = false;
     char why[ET_SIM_ERR] = "";
     eb_symbols(b, p, c->program, syms);
-    for (int effort = EB_INPUTS; effort <= EB_DEVICE && !ok; effort++) {
+    for (int effort = EB_INPUTS; effort <= EB_GUESS && !ok; effort++) {
         struct eb_values *values = eb_values_make(b, c, p, (enum eb_effort)effort, why);
         ok = values && eb_play_with(b, c, syms, values, NULL, NULL, out, why);
         if (values) snprintf(err, ET_SIM_ERR, "%s", why);

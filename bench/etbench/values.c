@@ -21,6 +21,7 @@ struct eb_values {
     int ngiven;
     struct snapshot snapshot;
     bool used_snapshot;
+    et_arena *guessed; /* EB_GUESS: what nobody knows */
 };
 
 /* ---- for the interpreter ---- */
@@ -150,6 +151,7 @@ static bool in_snapshot(struct eb_values *v, int tensor, const int64_t *index, i
 void eb_values_free(struct eb_values *v) {
     if (!v) return;
     et_sim_values_destroy(v->known);
+    if (v->guessed) et_arena_destroy(v->guessed);
     for (int i = 0; i < v->ngiven; i++)
         free(v->given[i]);
     free(v->given);
@@ -196,7 +198,13 @@ struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
     memset(v->given, 0, (size_t)v->ngiven * sizeof(void *));
     make_given(b, ran, p, v, effort == EB_ALL);
     if (effort == EB_DEVICE) take_snapshot(ran, v);
-    v->known = et_sim_values_create(v->part, v->syms, v->given, err);
+    if (effort == EB_GUESS) {
+        v->guessed = et_arena_create();
+        v->known = et_sim_values_guess_rest(v->guessed, v->part, v->syms, v->given,
+                                            (float)b->o->alike, err);
+    } else {
+        v->known = et_sim_values_create(v->part, v->syms, v->given, err);
+    }
     if (v->known) return v;
     eb_values_free(v);
     return NULL;

@@ -34,7 +34,9 @@ enum { ET_GUESSED_CONTEXT = 256 };
 
 /* The work of one tile. */
 typedef struct {
-    double cache_bytes; /* from or to the nearest cache */
+    double cache_bytes;  /* from or to the nearest cache */
+    double stream_bytes; /* of these, weights that come through the weight stream */
+    double copied_bytes; /* of these, operands that a pipeline copies */
     double matrix_flops, vector_flops;
     double after_flops; /* of the latter, those behind a pipeline's products */
     double local_bytes; /* of operands, from local memory to the matrix unit */

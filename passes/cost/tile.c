@@ -268,9 +268,12 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     if (!pipeline) t->c.turns += rows_waited_for(t, s, e, m, k);
     if (by->by_chunk) t->c.ring += chunks;
     t->c.cache_bytes += m * k * e->a.bytes;
+    if (pipeline) t->c.copied_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
         t->c.cache_bytes += n * k * e->b[i].bytes;
+        if (pipeline && !by->streamed) t->c.copied_bytes += n * k * e->b[i].bytes;
+        if (by->streamed) t->c.stream_bytes += n * k * e->b[i].bytes;
         t->c.vector_flops += n * k * b_ops(t->m, s, &e->b[i], by->decode);
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;

@@ -30,13 +30,14 @@ et_product_use et_product_use_of(const et_program *p, const et_func *f, const et
                                  const et_machine *m) {
     et_product_plan w = plan_of(p, f, s, m);
     et_product_use u = {.rows = w.rows, .chunk = w.chunk, .decode = w.decode};
+    u.streamed = w.weights == ET_WEIGHTS_STREAM;
     bool pipeline = w.rows == ET_ROWS_PIPELINE;
     if (pipeline) u.in_flight = m->local_copies ? w.rows_depth - 1 : w.depth;
     if (pipeline && m->group_waves && m->plans)
         u.warpgroup = et_product_warpgroup(m->plans, p, f, s);
     else if (pipeline)
         u.warpgroup = et_step_warpgroup(s, m->group_waves);
-    u.by_chunk = m->stream_kb && s->stage_b >= 0 && !pipeline && w.weights != ET_WEIGHTS_STREAM;
+    u.by_chunk = m->stream_kb && s->stage_b >= 0 && !pipeline && !u.streamed;
     return u;
 }
 

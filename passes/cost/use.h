@@ -11,6 +11,7 @@ typedef struct {
     int in_flight; /* of a pipeline: chunks that are asked for while one is multiplied; else 0 */
     bool by_chunk; /* weights go through registers or local memory, and no stream brings them: a
                       chunk is loaded while the one before it is multiplied, and no more */
+    bool streamed; /* weights come through the weight stream */
     et_decode_as decode;
     et_warpgroup_rows warpgroup; /* of a pipeline */
 } et_product_use;

@@ -19,6 +19,7 @@ typedef struct {
     double clock_ghz;
     double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
     double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */
+    double copy_gbs_cu;       /* the same by the asynchronous copies of a pipeline */
     double matrix_tflops;     /* dense bf16, whole chip */
     double f32_matrix_tflops; /* the same of f32 operands */
     double vector_tflops;     /* f32 fused multiply-add, whole chip */
@@ -30,7 +31,8 @@ typedef struct {
     double bare4_ops;     /* the same of 4 bits */
     double event_us;      /* from a notify on one die until a waiter on another goes on */
     double latency_us;    /* of a dependent load from memory */
-    double launch_us;     /* of a kernel */
+    double cache_latency_us; /* of one that finds what other tasks have just written */
+    double launch_us;        /* of a kernel */
 
     /* For the simulator of schedules (simulate.h): */
     double cache_mb;  /* in front of memory, for the whole chip */
@@ -47,11 +49,15 @@ typedef struct {
     double acquire_us;     /* to invalidate caches, so that stores of other dies are seen */
     double flag_us;        /* that flag-in-data events add to a task; 0: not known, none are used */
     double fence_die_us;   /* of a release or acquire within a die */
-    double atomic_us;      /* of an atomic that returns a value */
-    double pop_us;         /* to pop a task from a queue that has one */
-    double pop_gap_us;     /* between pops of one queue */
-    double graph_us;       /* from a kernel's last workgroup to the next kernel's first, in a graph
-                              that the device walks by itself */
+    double notify_us;  /* from the last store of a task until its arrival, as traces have it; 0: not
+                          measured, release_us */
+    double seen_us;    /* from the last arrival until a waiting task goes on; 0: not measured,
+                          counter_us and acquire_us */
+    double atomic_us;  /* of an atomic that returns a value */
+    double pop_us;     /* to pop a task from a queue that has one */
+    double pop_gap_us; /* between pops of one queue */
+    double graph_us;   /* from a kernel's last workgroup to the next kernel's first, in a graph
+                          that the device walks by itself */
 
     /* For placement: */
     int shader_engines;  /* of a die */

@@ -83,6 +83,16 @@ static double early_part(struct sim *s, const struct sim_grid *g, const et_step 
     return step->plan[ET_PLAN_MAIN].made ? planned_early(s, step) : may_be_early(s, step);
 }
 
+static bool is_streamed(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
+    bool found = false;
+    if (!g->streamed || step->kind != ET_STEP_CONTRACT ||
+        step->plan[ET_PLAN_MAIN].weights != ET_WEIGHTS_STREAM)
+        return false;
+    for (int i = 0; i < step->nacc; i++)
+        found |= et_expr_loads_tensor(s->x, step->b[i], tensor);
+    return found && s->p->tensors[tensor].kind == ET_TENSOR_WEIGHT;
+}
+
 static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
                         const et_expr *index) {
     struct collect *c = ctx;
@@ -94,7 +104,8 @@ static void note_access(void *ctx, const et_step *step, int tensor, bool is_stor
         return;
     a.rank = t->shape.rank;
     memcpy(a.index, index, (size_t)a.rank * sizeof *index);
-    a.early = early_part(c->s, c->g, step, tensor);
+    a.streamed = is_streamed(c->s, c->g, step, tensor);
+    a.early = a.streamed ? 0 : early_part(c->s, c->g, step, tensor);
     for (int i = 0; i < c->g->naccess; i++)
         if (same_access(&c->g->access[i], &a)) return;
     ET_GROW(c->s->arena, c->g->access, c->g->naccess, c->g->caccess);
@@ -365,12 +376,19 @@ static double scale(struct sim *s, const struct sim_grid *g, int instance) {
     return timed > 0 && modelled > 0 ? timed / modelled : 1;
 }
 
-static void cost_tile(struct sim *s, struct sim_grid *g, struct sharing *sh, int64_t tile,
-                      int *group) {
+static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *cost,
+                      struct sharing *sh, int64_t tile, int *group) {
     struct reader r = {.s = s, .g = g};
     sim_sheet_run(s, g->sizes);
     et_tile_cost c = et_tile_cost_of(s->p, g->f, g->elements, s->m, size_fn, &r);
-    g->cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * et_tile_us(&c, s->m))};
+    if (c.copied_bytes > 0)
+        c.cache_bytes -= c.copied_bytes * (1 - s->m->cache_gbs_cu / s->m->copy_gbs_cu);
+    if (g->streamed) { /* they are copied past the caches, and read in local memory */
+        c.cache_bytes -= c.stream_bytes;
+        c.local_bytes += c.stream_bytes;
+    }
+    cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * et_tile_us(&c, s->m))};
+    if (g->streamed) cost[tile].stage_bytes = (float)c.stream_bytes;
     for (int i = 0; i < g->naccess; i++) {
         uint64_t key = 0;
         r.step = g->access[i].step;
@@ -379,35 +397,35 @@ static void cost_tile(struct sim *s, struct sim_grid *g, struct sharing *sh, int
     }
 }
 
-static void share_out(struct sim *s, struct sim_grid *g, const struct sharing *sh,
-                      const int *group) {
+static void share_out(struct sim *s, struct sim_grid *g, struct sim_tile_cost *cost,
+                      const struct sharing *sh, const int *group) {
     for (int64_t t = 0; t < g->tiles; t++) {
         float early = 0, most = (float)(s->m->load_kb * 1024);
         for (int i = 0; i < g->naccess; i++) {
             int k = group[t * g->naccess + i];
             if (k < 0) continue;
             float bytes = sh->group[k].bytes / (float)sh->group[k].tiles;
-            g->cost[t].memory_bytes += bytes;
+            cost[t].memory_bytes += bytes;
+            if (g->access[i].streamed) cost[t].stream_bytes += bytes;
             early += (float)g->access[i].early * bytes;
         }
-        g->cost[t].early_bytes = early < most ? early : most;
+        cost[t].early_bytes = early < most ? early : most;
     }
 }
 
-static void cost_grid(struct sim *s, struct sim_grid *g, int instance) {
+static void cost_grid(struct sim *s, struct sim_grid *g, int instance, struct sim_tile_cost *cost) {
     struct sharing sh = {.fits = s->m->cache_mb * 1048576, .nslots = 64};
     size_t n = (size_t)g->tiles * (size_t)(g->naccess + 1);
     while (sh.nslots < 2 * n)
         sh.nslots *= 2;
     int *group = malloc(n * sizeof *group);
     sh.slot = calloc(sh.nslots, sizeof *sh.slot);
-    if (!g->cost) g->cost = malloc((size_t)g->tiles * sizeof *g->cost);
-    if (!group || !sh.slot || !g->cost) et_no_memory();
+    if (!group || !sh.slot) et_no_memory();
     for (int64_t t = 0; t < g->tiles; t++) {
         sim_enter(s, instance, t);
-        cost_tile(s, g, &sh, t, group + t * g->naccess);
+        cost_tile(s, g, cost, &sh, t, group + t * g->naccess);
     }
-    share_out(s, g, &sh, group);
+    share_out(s, g, cost, &sh, group);
     free(sh.slot);
     free(sh.group);
     free(group);
@@ -416,11 +434,15 @@ static void cost_grid(struct sim *s, struct sim_grid *g, int instance) {
 const struct sim_tile_cost *sim_cost(struct sim *s, int instance, int64_t tile) {
     const struct sim_instance *in = &s->inst[instance];
     struct sim_grid *g = &s->grid[in->grid];
-    if (g->cost_iteration != -2 && g->cost_iteration != in->iteration) {
-        if (!g->sizes) collect(s, g);
+    if (!g->sizes) collect(s, g);
+    bool loads = sim_sheet_loads(g->sizes);
+    int at = loads ? (int)(in->iteration & 1) : 0;
+    if (g->cost_iteration[at] != -2 && g->cost_iteration[at] != in->iteration) {
         if (!(g->scale > 0)) g->scale = scale(s, g, instance);
-        cost_grid(s, g, instance);
-        g->cost_iteration = sim_sheet_loads(g->sizes) ? in->iteration : -2;
+        if (!g->cost[at]) g->cost[at] = malloc((size_t)g->tiles * sizeof *g->cost[at]);
+        if (!g->cost[at]) et_no_memory();
+        cost_grid(s, g, instance, g->cost[at]);
+        g->cost_iteration[at] = loads ? in->iteration : -2;
     }
-    return &g->cost[tile];
+    return &g->cost[at][tile];
 }

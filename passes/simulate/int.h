@@ -51,6 +51,8 @@ struct sim_tile_cost {
     float us;           /* of the CU, data near */
     float memory_bytes; /* of it, from or to memory */
     float early_bytes;  /* of that, loads that codegen issues before the waits */
+    float stream_bytes; /* of memory_bytes, weights that the producer asks for */
+    float stage_bytes;  /* that these take in the stages of the weight stream */
 };
 
 /* An access of a tile to a tensor, by one step. */
@@ -58,7 +60,8 @@ struct sim_access {
     const et_step *step;
     int tensor;
     bool is_store;
-    double early; /* the part that is loaded before the waits: of a product's weights */
+    double early;  /* the part that is loaded before the waits: of a product's weights */
+    bool streamed; /* weights that come through the weight stream */
     int rank;
     et_expr index[ET_MAX_RANK];
 };
@@ -68,14 +71,17 @@ struct sim_grid {
     const et_func *f;
     struct sim_sheet *sheet; /* of waits and notifies */
     struct sim_box *box;
+    struct sim_box *await; /* what the producer waits for */
     struct sim_arrival *arrival;
     int64_t extent[ET_MAX_RANK], tiles;
     bool dynamic, early;
+    bool streamed;                 /* a producer asks for its weights */
     int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
     double scale;                  /* of the CU's time, as the profile has it; 0: not asked yet */
-    struct sim_tile_cost *cost;    /* by tile */
-    int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
-    struct sim_access *access;     /* to memory, what does not stay in the caches */
+    /* By tile. A producer is ahead of the tasks: costs that differ are kept of two iterations. */
+    struct sim_tile_cost *cost[2];
+    int64_t cost_iteration[2]; /* COST is of this one; -1: of none, -2: of all */
+    struct sim_access *access; /* to memory, what does not stay in the caches */
     int naccess, caccess;
     struct sim_sheet *sizes; /* what the work of a tile depends on */
     et_step_elements *elements;
@@ -151,20 +157,47 @@ enum sim_state {
     SIM_WAITING,
     SIM_BODY, /* may begin */
     SIM_LOADING,
-    SIM_DONE, /* with the body */
-    SIM_LEFT, /* with its notifications */
+    SIM_CONSUMING, /* weights of the stream */
+    SIM_DONE,      /* with the body */
+    SIM_LEFT,      /* with its notifications */
     SIM_PARKED,
     SIM_OVER,
+};
+
+/* Where a workgroup is in its static tiles. */
+struct sim_cursor {
+    int item;     /* instance, or the first of the region it is in */
+    int64_t tile; /* of it, next; -1: not begun */
+};
+
+/* What asks for a workgroup's weights ahead of its tasks. Its copies arrive part by part of a tile,
+ * in the order in which tiles run. */
+struct sim_producer {
+    struct sim_cursor at;
+    int instance; /* whose tile is next or on its way; -1: none */
+    int64_t tile;
+    int parts, part;       /* of the tile; of these, arrived */
+    double stage, bytes;   /* of a part: in the stages, from memory */
+    double arrived, freed; /* bytes of stages since the launch began */
+    double asked;          /* bytes in flight */
+    int awaited;           /* instance whose awaits are over; -1 */
+    bool busy;             /* a part is on its way, or will be at a known time */
+    bool waits;            /* for a counter, in its list of waiters */
+    struct sim_scan scan;
+    double latest;
+    int32_t next;
 };
 
 struct sim_workgroup {
     enum sim_state state;
     int die;
-    double slow;  /* factor on times */
-    double owed;  /* scheduling work that came up meanwhile */
-    int item;     /* instance it goes through, or the first of the region it is in */
-    int64_t tile; /* of it, next; -1: not begun */
+    double slow; /* factor on times */
+    double owed; /* scheduling work that came up meanwhile */
+    struct sim_cursor at;
     int instance; /* of the current task */
+    int parts;    /* of its weights, not yet consumed */
+    double part_us, stage;
+    bool consumes; /* one of them now */
     struct sim_scan scan;
     double chain;   /* when the polls so far are through */
     double latest;  /* when the last of the wait's counters so far could be seen */
@@ -195,7 +228,14 @@ struct sim_cell {
 };
 
 /* Events in time; equal times in the order they were made. */
-enum sim_kind { SIM_AT_WORKGROUP, SIM_AT_COMPLETE, SIM_AT_PUSH, SIM_AT_KERNEL };
+enum sim_kind {
+    SIM_AT_WORKGROUP,
+    SIM_AT_COMPLETE,
+    SIM_AT_PUSH,
+    SIM_AT_KERNEL,
+    SIM_AT_PRODUCER, /* its next part begins to arrive */
+    SIM_AT_CONSUMED
+};
 struct sim_moment {
     double t;
     uint64_t order;
@@ -235,13 +275,17 @@ struct sim {
     struct sim_moment *heap;
     int nheap, cheap;
 
-    /* Loads in flight: all share memory equally. `poured` is what each has received since the
-     * start; a load ends when that reaches its mark. */
+    /* Loads in flight, of workgroups and, by numbers behind theirs, of their producers: all share
+     * memory equally. `poured` is what each has received since the start; a load ends when that
+     * reaches its mark. */
     double poured, poured_at;
-    int *flow; /* heap of workgroups by mark */
+    int *flow; /* heap of loads by mark */
     int nflow;
     double *mark;
-    int *flow_at; /* by workgroup: place in the heap, -1 none */
+    int *flow_at;                  /* by workgroup or producer: place in the heap, -1 none */
+    struct sim_producer *producer; /* by workgroup; NULL: nothing is streamed */
+    double room;                   /* bytes that a producer may be ahead */
+    double asked;                  /* bytes in flight of all producers */
 
     struct sim_cell *cell;
     int64_t ncell, ccell;
@@ -271,6 +315,41 @@ void sim_waits(struct sim *, int wg);
 void sim_go(struct sim *, int wg, enum sim_state, double t);
 /* WG begins its task, w->instance and w->now.tile. */
 void sim_reach(struct sim *, int wg);
+
+/* ---- flow.c */
+/* What takes US by itself takes so long behind what producers have in flight now. */
+double sim_behind(const struct sim *, double us);
+/* When the next load ends; which one that is, at that time. */
+double sim_flow_time(const struct sim *);
+int sim_flow_end(struct sim *);
+/* Load ID, of a workgroup or producer, asks for so many bytes besides those it has in flight. */
+void sim_flow_add(struct sim *, int id, double bytes);
+
+/* ---- order.c */
+/* The next static tile of WG from *IO on, of streamed grids alone if STREAMED. False: there is
+ * none, or what comes is a region or claimed, and *IO is at it. */
+bool sim_next_tile(const struct sim *, int wg, bool streamed, struct sim_cursor *io,
+                   int *out_instance, int64_t *out_tile);
+
+/* ---- producer.c */
+void sim_producers_begin(struct sim *);
+/* The producer of WG, in a list of waiters no longer, goes on. */
+void sim_producer_awakes(struct sim *, int wg);
+/* The part it asked for begins to arrive; has arrived. */
+void sim_part_begins(struct sim *, int wg);
+void sim_part_arrives(struct sim *, int wg);
+/* The task of WG, which is ready, consumes its weights, US long once they are there, LEAD later at
+ * the earliest. */
+void sim_consume(struct sim *, int wg, double us, double lead);
+/* Its rows are there (BEGINS), or a part is consumed. */
+void sim_consumed(struct sim *, int wg, bool begins);
+/* The last weights are consumed. */
+void sim_all_consumed(struct sim *, int wg);
+
+/* ---- wait.c, for producers too */
+double sim_seen_after(const struct sim *, int event);
+/* Of a fence behind that. */
+double sim_acquire_us(const struct sim *);
 
 /* ---- stream.c */
 bool sim_runs(const struct sim *, int model);

@@ -104,7 +104,8 @@ static bool routed(const struct sim *s, const struct sim_grid *g) {
 static bool prepare_grid(struct sim *s, int index) {
     const et_grid *g = &s->p->grids[index];
     struct sim_grid *sg = &s->grid[index];
-    *sg = (struct sim_grid){.g = g, .f = &s->p->funcs[g->func], .cost_iteration = -1, .tiles = 1};
+    *sg = (struct sim_grid){
+        .g = g, .f = &s->p->funcs[g->func], .cost_iteration = {-1, -1}, .tiles = 1};
     sg->sheet = sim_sheet_create(s);
     sg->box = et_alloc(s->arena, (size_t)(g->nwaits + 1) * sizeof *sg->box);
     sg->arrival = et_alloc(s->arena, (size_t)(g->nnotifies + 1) * sizeof *sg->arrival);
@@ -120,6 +121,9 @@ static bool prepare_grid(struct sim *s, int index) {
     for (int i = 0; i < g->nwaits; i++)
         add_box(s, sg, &g->waits[i], &sg->box[i]);
     join_waits(s, sg);
+    sg->await = et_alloc(s->arena, (size_t)(g->nawaits + 1) * sizeof *sg->await);
+    for (int i = 0; i < g->nawaits; i++)
+        add_box(s, sg, &g->awaits[i], &sg->await[i]);
     for (int i = 0; i < g->nnotifies; i++)
         add_arrival(s, sg, &g->notifies[i], &sg->arrival[i]);
     for (int l = g->loop; l >= 0; l = s->p->g->loops[l].parent) {
@@ -138,6 +142,8 @@ static bool prepare_grid(struct sim *s, int index) {
     default:
         break;
     }
+    sg->streamed = g->streamed && !sg->dynamic && g->order != ET_TILES_CLAIMED &&
+                   s->p->ring.slots && s->opt->mode < ET_SIM_UNFUSED;
     bool as_scheduled = s->opt->mode == ET_SIM_AS_SCHEDULED && !s->opt->dynamic;
     sg->early = sg->dynamic && (as_scheduled ? g->early : s->opt->early_push && !routed(s, sg));
     find_cells(s, sg);
@@ -287,7 +293,8 @@ void sim_plan_destroy(struct sim *s) {
     for (int i = 0; s->grid && i < s->p->ngrids; i++) {
         sim_sheet_destroy(s->grid[i].sheet);
         sim_sheet_destroy(s->grid[i].sizes);
-        free(s->grid[i].cost);
+        free(s->grid[i].cost[0]);
+        free(s->grid[i].cost[1]);
     }
     for (int i = 0; s->event && i < s->p->nevents; i++)
         sim_sheet_destroy(s->event[i].sheet);

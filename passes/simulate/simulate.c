@@ -57,70 +57,6 @@ static struct sim_moment take_moment(struct sim *s) {
     return top;
 }
 
-/* ---- memory ---- */
-
-/* Bytes a microsecond that each load receives. */
-static double pour_rate(const struct sim *s) {
-    double each = s->m->hbm_gbs * 1e3 / s->nflow, cu = s->m->cache_gbs_cu * 1e3;
-    return each < cu ? each : cu;
-}
-
-static void pour(struct sim *s) {
-    if (s->nflow) s->poured += pour_rate(s) * (s->now - s->poured_at);
-    s->poured_at = s->now;
-}
-
-static double flow_time(const struct sim *s) {
-    if (!s->nflow) return SIM_NEVER;
-    double left = s->mark[s->flow[0]] - s->poured;
-    return s->poured_at + (left > 0 ? left / pour_rate(s) : 0);
-}
-
-static void place_flow(struct sim *s, int i, int wg) {
-    s->flow[i] = wg;
-    s->flow_at[wg] = i;
-}
-
-static bool ends_first(const struct sim *s, int a, int b) {
-    return s->mark[a] < s->mark[b] || (s->mark[a] <= s->mark[b] && a < b);
-}
-
-static void settle(struct sim *s, int i, int wg) {
-    while (i > 0 && ends_first(s, wg, s->flow[(i - 1) / 2])) {
-        place_flow(s, i, s->flow[(i - 1) / 2]);
-        i = (i - 1) / 2;
-    }
-    for (;;) {
-        int k = 2 * i + 1;
-        if (k >= s->nflow) break;
-        if (k + 1 < s->nflow && ends_first(s, s->flow[k + 1], s->flow[k])) k++;
-        if (!ends_first(s, s->flow[k], wg)) break;
-        place_flow(s, i, s->flow[k]);
-        i = k;
-    }
-    place_flow(s, i, wg);
-}
-
-/* WG loads so many bytes in addition to its loads in flight. */
-static void flow_add(struct sim *s, int wg, double bytes) {
-    pour(s);
-    if (s->flow_at[wg] >= 0) {
-        s->mark[wg] += bytes;
-        settle(s, s->flow_at[wg], wg);
-        return;
-    }
-    s->mark[wg] = s->poured + bytes;
-    settle(s, s->nflow++, wg);
-}
-
-static int flow_end(struct sim *s) {
-    pour(s);
-    int wg = s->flow[0], last = s->flow[--s->nflow];
-    s->flow_at[wg] = -1;
-    if (last != wg) settle(s, 0, last);
-    return wg;
-}
-
 /* ---- random numbers ---- */
 
 static uint64_t mix(uint64_t v) {
@@ -168,7 +104,7 @@ void sim_reach(struct sim *s, int wg) {
         return;
     }
     double early = (double)cost_of(s, wg)->early_bytes * w->slow;
-    if (early > 0) flow_add(s, wg, early);
+    if (early > 0) sim_flow_add(s, wg, early);
     w->started = w->now.t_look >= 0;
     if (w->started) w->chain += sim_started(s, wg);
     w->state = SIM_WAITING;
@@ -190,17 +126,6 @@ static void wait_over(struct sim *s, struct sim_workgroup *w) {
     }
     w->latest = 0;
     w->polled = 0;
-}
-
-static double seen_after(const struct sim *s, int event) {
-    switch (s->p->events[event].scope) {
-    case ET_SCOPE_WORKGROUP:
-        return 0;
-    case ET_SCOPE_DIE:
-        return s->m->counter_die_us;
-    default:
-        return s->m->counter_us;
-    }
 }
 
 static bool within_die(const struct sim *s, const struct sim_grid *g) {
@@ -228,7 +153,7 @@ void sim_waits(struct sim *s, int wg) {
     }
     for (; w->scan.wait < n && !s->failed; w->scan = (struct sim_scan){w->scan.wait + 1, 0, 0}) {
         const struct sim_box *b = &g->box[w->scan.wait];
-        double seen = seen_after(s, b->event);
+        double seen = sim_seen_after(s, b->event);
         int word;
         if (!b->joins && !w->scan.tuple && !w->scan.place) wait_over(s, w);
         if (!sim_applies(s, in, b->when)) continue;
@@ -249,7 +174,7 @@ void sim_waits(struct sim *s, int wg) {
     double fence = !w->any              ? 0
                    : within_die(s, g)   ? s->m->fence_die_us
                    : all_unfenced(s, g) ? s->m->flag_us
-                                        : s->m->acquire_us;
+                                        : sim_acquire_us(s);
     s->schedule += fence;
     s->r.held += w->held;
     sim_go(s, wg, SIM_BODY, w->chain + fence);
@@ -263,72 +188,67 @@ static void body(struct sim *s, int wg) {
         return;
     }
     const struct sim_tile_cost *c = cost_of(s, wg);
-    double early = waits(s) ? (double)c->early_bytes : 0, rest = (double)c->memory_bytes - early;
+    double early = waits(s) ? (double)c->early_bytes : 0, us = (double)c->us * w->slow;
+    double rest = (double)c->memory_bytes - (double)c->stream_bytes - early;
+    bool streams = s->producer && c->stage_bytes > 0;
+    double near = sim_behind(s, s->m->cache_latency_us), far = sim_behind(s, s->m->latency_us);
+    double latency = rest > 0 ? far : near, hidden = early > 0 ? s->now - w->now.t_reached : 0;
     s->r.memory_bytes += (double)c->memory_bytes;
     w->now.t_ready = s->now;
-    w->chain = s->now + (double)c->us * w->slow;
-    double hidden = early > 0 ? s->now - w->now.t_reached : 0;
-    w->latest = ET_DEPENDENT_LOADS * s->m->latency_us -
-                (hidden < s->m->latency_us ? hidden : s->m->latency_us);
+    w->chain = s->now + us;
+    w->latest = (ET_DEPENDENT_LOADS - 1) * near + latency - (hidden < latency ? hidden : latency);
+    if (streams) w->latest = near; /* behind the last weights; the others are before the first */
     if (s->opt->straggle_us > 0) {
         uint64_t task = (uint64_t)w->instance << 32 | (uint64_t)w->now.tile;
         w->latest += s->opt->straggle_us * chance(s, mix(task + 1));
     }
-    if (rest > 0) flow_add(s, wg, rest * w->slow);
+    if (rest > 0) sim_flow_add(s, wg, rest * w->slow);
+    w->state = SIM_LOADING;
+    if (streams)
+        sim_consume(s, wg, us, (ET_DEPENDENT_LOADS - 2) * near + latency);
+    else if (s->flow_at[wg] < 0)
+        sim_go(s, wg, SIM_DONE, w->chain + w->latest);
+}
+
+void sim_all_consumed(struct sim *s, int wg) {
+    struct sim_workgroup *w = &s->wg[wg];
+    w->chain = s->now;
     w->state = SIM_LOADING;
     if (s->flow_at[wg] < 0) sim_go(s, wg, SIM_DONE, w->chain + w->latest);
 }
 
-static void loaded(struct sim *s, int wg) {
-    struct sim_workgroup *w = &s->wg[wg];
+static void loaded(struct sim *s, int id) {
+    if (id >= s->nwg) {
+        sim_part_arrives(s, id - s->nwg);
+        return;
+    }
+    struct sim_workgroup *w = &s->wg[id];
     if (w->state != SIM_LOADING) return; /* what came ahead of its waits */
-    sim_go(s, wg, SIM_DONE, (s->now > w->chain ? s->now : w->chain) + w->latest);
+    sim_go(s, id, SIM_DONE, (s->now > w->chain ? s->now : w->chain) + w->latest);
 }
 
 /* ---- what next ---- */
 
-static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
-    const struct sim_instance *in = &s->inst[s->wg[wg].item];
-    int64_t from = part.first, n = part.count;
-    if (wg < from || wg >= from + n) return s->grid[in->grid].tiles;
-    bool rotates = s->opt->mask ? n == s->nwg : !s->p->grids[in->grid].range.to;
-    return rotates ? (wg - from + n - in->first % n) % n : wg - from;
-}
-
-/* The tile after the workgroup's next. */
-static int64_t tile_after(const struct sim *s, int wg, struct sim_part part) {
-    const struct sim_instance *in = &s->inst[s->wg[wg].item];
-    int64_t tile = s->wg[wg].tile, n = part.count;
-    if (s->p->grids[in->grid].order != ET_TILES_BACK_AND_FORTH) return tile + n;
-    return tile + 2 * (n - 1 - tile % n) + 1;
-}
-
-/* TILE of the workgroup's item is the next it runs, if there is such a tile, and then the one that
- * NEXT stands for; else the item is over. */
-static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
-    struct sim_workgroup *w = &s->wg[wg];
-    if (tile >= s->grid[s->inst[w->item].grid].tiles) {
-        w->item++;
-        w->tile = -1;
-        return false;
-    }
-    w->instance = w->item;
-    w->now.tile = tile;
-    w->tile = next;
-    sim_reach(s, wg);
-    return true;
-}
-
-/* A claimed tile's number has come while the last one went on, but for the first. */
+/* A claimed tile's number has come while the last one went on, but for the first. False: there is
+ * none left. */
 static bool claim(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
-    if (w->tile < 0) {
-        w->tile = 0;
+    struct sim_instance *in = &s->inst[w->at.item];
+    if (w->at.tile < 0) {
+        w->at.tile = 0;
         s->schedule += s->m->pop_us;
         sim_go(s, wg, SIM_NEXT, s->now + s->m->pop_us);
         return true;
     }
-    return next_of(s, wg, s->inst[w->item].claimed++, 0);
+    int64_t tile = in->claimed++;
+    if (tile >= s->grid[in->grid].tiles) {
+        w->at = (struct sim_cursor){w->at.item + 1, -1};
+        return false;
+    }
+    w->instance = w->at.item;
+    w->now.tile = tile;
+    sim_reach(s, wg);
+    return true;
 }
 
 /* Static instances between items are gone through tile by tile; a region is left when all its tasks
@@ -339,28 +259,22 @@ static void next_task(struct sim *s, int wg) {
         sim_next_of_kernels(s, wg);
         return;
     }
-    while (w->item < s->ninst) {
-        const struct sim_instance *in = &s->inst[w->item];
-        if (in->region >= 0) {
-            if (s->region[in->region].left > 0) {
-                sim_pop(s, wg);
-                return;
-            }
-            w->item = s->region[in->region].first + s->region[in->region].count;
-            continue;
+    while (w->at.item < s->ninst) {
+        if (sim_next_tile(s, wg, false, &w->at, &w->instance, &w->now.tile)) {
+            sim_reach(s, wg);
+            return;
         }
-        if (s->p->grids[in->grid].slice.count && !s->opt->mask) {
-            int64_t tile = sim_slice_tile(s, wg, in->grid, w->tile < 0 ? 0 : w->tile);
-            if (next_of(s, wg, tile, (w->tile < 0 ? 0 : w->tile) + 1)) return;
-            continue;
-        }
-        if (s->p->grids[in->grid].order == ET_TILES_CLAIMED) {
+        if (w->at.item >= s->ninst) break;
+        if (s->inst[w->at.item].region < 0) {
             if (claim(s, wg)) return;
             continue;
         }
-        struct sim_part part = sim_part_of(s, w->item);
-        if (w->tile < 0) w->tile = first_tile(s, wg, part);
-        if (next_of(s, wg, w->tile, tile_after(s, wg, part))) return;
+        struct sim_region *r = &s->region[s->inst[w->at.item].region];
+        if (r->left > 0) {
+            sim_pop(s, wg);
+            return;
+        }
+        w->at.item = r->first + r->count;
     }
     w->state = SIM_OVER;
 }
@@ -422,10 +336,10 @@ static void workgroup_goes_on(struct sim *s, int wg) {
 
 static void run(struct sim *s) {
     while (!s->failed && (s->nheap || s->nflow)) {
-        double flow = flow_time(s);
+        double flow = sim_flow_time(s);
         if (!s->nheap || flow < s->heap[0].t) {
             s->now = flow > s->now ? flow : s->now;
-            loaded(s, flow_end(s));
+            loaded(s, sim_flow_end(s));
             continue;
         }
         struct sim_moment m = take_moment(s);
@@ -443,6 +357,12 @@ static void run(struct sim *s) {
         case SIM_AT_KERNEL:
             sim_kernel_begins(s, m.arg, m.arg2);
             break;
+        case SIM_AT_PRODUCER:
+            sim_part_begins(s, m.arg);
+            break;
+        case SIM_AT_CONSUMED:
+            sim_consumed(s, m.arg, m.arg2 != 0);
+            break;
         }
     }
 }
@@ -452,16 +372,17 @@ static void create_workgroups(struct sim *s) {
     s->nwg = s->opt->workgroups > 0 ? s->opt->workgroups : m->cus;
     s->ndies = m->dies < s->nwg ? m->dies : s->nwg;
     s->wg = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->wg);
-    s->flow = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->flow);
-    s->flow_at = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->flow_at);
-    s->mark = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->mark);
+    size_t loads = 2 * (size_t)s->nwg;
+    s->flow = et_alloc(s->arena, loads * sizeof *s->flow);
+    s->flow_at = et_alloc(s->arena, loads * sizeof *s->flow_at);
+    s->mark = et_alloc(s->arena, loads * sizeof *s->mark);
     s->parked = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->parked);
     for (int i = 0; i < s->nwg; i++) {
-        s->wg[i] = (struct sim_workgroup){.die = sim_die_of(s, i), .tile = -1, .look = -1};
+        s->wg[i] = (struct sim_workgroup){.die = sim_die_of(s, i), .at = {0, -1}, .look = -1};
         s->wg[i].slow = 1 + s->opt->spread * chance(s, (uint64_t)i);
         s->wg[i].now.workgroup = i;
         s->wg[i].now.die = s->wg[i].die;
-        s->flow_at[i] = -1;
+        s->flow_at[i] = s->flow_at[s->nwg + i] = -1;
     }
 }
 
@@ -475,6 +396,7 @@ static void begin(struct sim *s) {
     }
     s->now = t;
     if (!sim_cells_create(s)) return;
+    sim_producers_begin(s);
     for (int i = 0; i < s->nwg; i++)
         sim_go(s, i, SIM_NEXT, t);
 }

@@ -111,6 +111,11 @@ typedef struct {
  * arena. */
 et_sim_values *et_sim_values_guess(et_arena *, et_program *p, const int64_t *syms,
                                    const et_sim_known *known, char err[ET_SIM_ERR]);
+/* The same with what is GIVEN, by value id of the part's graph. Of a random value the part ALIKE, 0
+ * to 1, is the same in all rows: the more, the fewer experts tokens choose together. */
+et_sim_values *et_sim_values_guess_rest(et_arena *, et_program *p, const int64_t *syms,
+                                        struct et_tensor_data *const *given, float alike,
+                                        char err[ET_SIM_ERR]);
 void et_sim_values_destroy(et_sim_values *);
 /* As et_sim_options.value; CTX is the et_sim_values. */
 bool et_sim_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);

@@ -89,6 +89,22 @@ int sim_scan_word(struct sim *s, struct sim_grid *g, const struct sim_box *b, st
     return -1;
 }
 
+double sim_seen_after(const struct sim *s, int event) {
+    if (s->m->seen_us > 0 && s->p->events[event].scope > ET_SCOPE_WORKGROUP) return s->m->seen_us;
+    switch (s->p->events[event].scope) {
+    case ET_SCOPE_WORKGROUP:
+        return 0;
+    case ET_SCOPE_DIE:
+        return s->m->counter_die_us;
+    default:
+        return s->m->counter_us;
+    }
+}
+
+double sim_acquire_us(const struct sim *s) {
+    return s->m->seen_us > 0 ? 0 : s->m->acquire_us;
+}
+
 /* ---- arrivals ---- */
 
 /* The counter an arrival is for; -1 when it is outside the event, which is left out of those over
@@ -154,13 +170,14 @@ static double release_us(const struct sim *s, const struct sim_grid *g) {
             widest = s->p->events[g->arrival[i].event].scope;
     return widest == ET_SCOPE_WORKGROUP ? 0
            : widest == ET_SCOPE_DIE     ? s->m->fence_die_us
+           : s->m->notify_us > 0        ? s->m->notify_us
                                         : s->m->release_us;
 }
 
 double sim_notify(struct sim *s, int wg) {
     const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
     if (!g->g->nnotifies) return s->now;
-    double t = s->now + release_us(s, g);
+    double fence = release_us(s, g), t = s->now + (fence > 0 ? sim_behind(s, fence) : 0);
     each_arrival(s, wg, arrive, t);
     /* Whether an arrival was the last is known when its atomic comes back. */
     for (int i = 0; i < g->g->nnotifies; i++)
@@ -197,8 +214,12 @@ void sim_completed(struct sim *s, int word, int wg) {
     c->complete = s->now;
     c->waiter = c->cells = -1;
     while (waiter >= 0) {
-        int32_t next = s->wg[waiter].next;
-        sim_waits(s, waiter);
+        bool produces = waiter >= s->nwg;
+        int32_t next = produces ? s->producer[waiter - s->nwg].next : s->wg[waiter].next;
+        if (produces)
+            sim_producer_awakes(s, waiter - s->nwg);
+        else
+            sim_waits(s, waiter);
         waiter = next;
     }
     if (s->event[c->event].late) sim_cells_look(s, word, false, cells, wg);

@@ -23,6 +23,8 @@ static const et_machine round_numbers = {
     .f32_matrix_tflops = 1e12,
     .vector_tflops = 1e12,
     .latency_us = 1.0 / 3,
+    .cache_latency_us = 1.0 / 3,
+    .copy_gbs_cu = 1e12,
     .launch_us = 10,
     .cache_mb = 1,
     .load_kb = 1,
@@ -305,6 +307,56 @@ START_TEST(weights) {
 }
 END_TEST
 
+static const char two_rows[] =
+    "eti 1 evented\nmodel early\ninput %x : bf16[32, 64]\nweight %w : bf16[32, 64]\n"
+    "output %y : f32[32, 32]\ntemp %h : bf16[32, 64]\n"
+    "func @a [i < 2] {\n  map [j < 16, k < 64]\n    %h[i * 16 + j, k] = %x[i * 16 + j, k]\n}\n"
+    "func @b [i < 2] {\n  contract bf16 [m < 16, n < 32] over k < 64\n"
+    "    a = %h[i * 16 + m, k]\n    $sum += a * %w[n, k]\n"
+    "  map [m < 16, n < 32]\n    %y[i * 16 + m, n] = $sum[0, m, n]\n}\n"
+    "event %e[2]\n"
+    "schedule {\n  task @a\n    notify %e[i]\n  task @b\n    wait %e[i]\n}\n";
+
+static double body_of_b(struct played *w) {
+    play(w);
+    const et_sim_task *b = find(w, 1, 0, 0);
+    return b->t_done - b->t_ready;
+}
+
+/* A producer copies weights while the tasks that read them wait, as far as its stages have room. */
+START_TEST(weights_come_while_tasks_wait) {
+    struct played *w = load(two_rows);
+    et_step *product = w->p->funcs[w->p->grids[1].func].steps;
+    w->m.hbm_gbs = 1.024; /* 1024 bytes a microsecond */
+    double alone = body_of_b(w), all = w->r.us;
+    ck_assert_double_gt(alone, 5);
+    w->p->grids[1].streamed = true;
+    product->plan[ET_PLAN_MAIN] = (et_product_plan){
+        .made = true, .weights = ET_WEIGHTS_STREAM, .chunk = 64, .rows_depth = 1, .depth = 1};
+    w->p->ring = (et_ring){.slots = 4, .bytes = 1024, .flight = 1024, .calm = 1024};
+    NEAR(body_of_b(w), 4 + 1.0 / 3); /* to store, and a load: the weights are there */
+    double whole = w->r.us;
+    ck_assert_double_lt(whole, all);
+    NEAR(w->r.memory_bytes, 32 * 64 * 2 * 2 + 32 * 32 * 4);
+    w->p->ring.slots = 2; /* half of them are, and the rest is loaded when stages are free */
+    double half = body_of_b(w);
+    ck_assert_double_gt(half, 5);
+    ck_assert_double_lt(half, alone + 1);
+    ck_assert_double_gt(w->r.us, whole);
+    drop(w);
+}
+END_TEST
+
+/* What traces say of a notify and of what follows the last arrival replaces the fences. */
+START_TEST(traced_events) {
+    struct played *w = chain_of("device");
+    w->m.notify_us = 0.125;
+    w->m.seen_us = 0.5;
+    NEAR(play(w), 10 + 1 + 0.125 + 0.5 + 1);
+    drop(w);
+}
+END_TEST
+
 /* ---- queues ---- */
 
 START_TEST(pops) {
@@ -563,5 +615,5 @@ START_TEST(stuck) {
 END_TEST
 
 TEST_MAIN("simulate", chain, scopes, slices, late, looks_together, arrivals_queue_up, fan_out,
-          memory_is_shared, weights, pops, pushes, cells, hybrid, kernels, streams, masks, subsets,
-          stealing, routing, stuck)
+          memory_is_shared, weights, weights_come_while_tasks_wait, traced_events, pops, pushes,
+          cells, hybrid, kernels, streams, masks, subsets, stealing, routing, stuck)
