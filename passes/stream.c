@@ -131,11 +131,26 @@ static int in_lots(double bytes, int lot, int most) {
     return lots * lot < most ? (int)lots * lot : most;
 }
 
+/* Products of more than a few rows are bound by their weights. */
+static bool has_few_rows(const et_program *p, const et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    int64_t lo, rows;
+    et_span(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
+    return rows <= ET_FEW_ROWS;
+}
+
+static bool have_few_rows(const et_program *p) {
+    for (int i = 0; i < p->ngrids; i++)
+        if (p->grids[i].streamed && !has_few_rows(p, &p->grids[i])) return false;
+    return true;
+}
+
 /* Bytes in flight are bandwidth times latency. A launch in which tasks wait for each other longer
  * than for weights needs less than the machine's bandwidth for these; and the fewer are in flight,
  * the sooner other loads return. Weights are fetched into the L2 beyond the stages only where they
- * take most of the time: with less, other loads would queue behind them. Rows of MANY take so long
- * to read that memory would be idle whatever the share.
+ * take most of the time: with less, other loads would queue behind them. Tasks of more than a few
+ * rows take so long to read these that memory would be idle whatever the share; what is fetched
+ * beyond the stages pays again where they have pipelines of their own, MANY.
  *
  * While half of the stages are full no consumer waits for weights, and all other loads queue behind
  * them: about half as many bytes are in flight then, more or fewer as weights take longer or less
@@ -154,10 +169,10 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     int flight = m->flight_kb << 10, half = flight / 2 / lot * lot;
     p->ring.flight = in_lots(share * flight, lot, flight);
     p->ring.calm = in_lots(share * (half > CALM ? half : CALM), lot, p->ring.flight);
-    bool gains = many || (s.us >= from * all && s.us <= to * all);
+    bool few = have_few_rows(p), gains = many || (few && s.us >= from * all && s.us <= to * all);
     bool asks = gains && !et_is_without(opt->without, ET_FEATURE_PREFETCH);
     p->ring.prefetch = asks ? m->prefetch_kb << 10 : 0;
-    if (many) p->ring.flight = flight;
+    if (many || !few) p->ring.flight = flight;
     if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
 }
 
@@ -233,14 +248,6 @@ static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *op
            (!codes || (double)et_stream_bytes(p, g) > room);
 }
 
-/* Products of more than a few rows are bound by their weights. */
-static bool is_calm(const et_program *p, const et_grid *g) {
-    const et_func *f = &p->funcs[g->func];
-    int64_t lo, rows;
-    et_span(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
-    return p->ring.calm < p->ring.flight && rows <= ET_FEW_ROWS;
-}
-
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
@@ -264,7 +271,7 @@ bool et_pass_stream(et_pipeline *pl) {
         if (!g->streamed) continue;
         keep_apart(p, g, m);
         g->deep = goes_deep(p, g, pl->opt);
-        g->calm = is_calm(p, g);
+        g->calm = p->ring.calm < p->ring.flight && has_few_rows(p, g);
     }
     return true;
 }
