@@ -14,7 +14,7 @@ predicted() { # PLACEMENT OPTIONS...: us
     how=$1
     shift
     "$etcc" "$@" --placement="$how" --unverified --to=scheduled -o o.eti -v > said 2>&1 || fail "$(cat said)"
-    sed -n 's/^placement: .*, \([0-9.]*\) us predicted.*/\1/p' said
+    sed -n 's/^placement: .*, \([0-9.]*\) us predicted.*/\1/p' said | tail -n 1 # of the last program compiled
 }
 compare() { # OPTIONS...
     ilp=$(predicted ilp "$@")
