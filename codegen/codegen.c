@@ -5,6 +5,7 @@
 #include "codegen/step/attend/attend.h"
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include "ir/program/deal.h"
 #include "ir/program/packed.h"
 #include <ctype.h>
 #include <dlfcn.h>
@@ -172,7 +173,7 @@ static const char *inbox_problem(const cg *g) {
     const et_program *p;
     for (int i = 0; g->tags.inbox_bytes && (p = et_program_part(g->whole, i)); i++)
         for (int t = 0; t < p->ntensors; t++)
-            if (p->tensors[t].kind == ET_TENSOR_TEMP && !p->tensors[t].partial &&
+            if (p->tensors[t].kind == ET_TENSOR_TEMP && !et_in_inbox(&p->tensors[t]) &&
                 p->tensors[t].offset + p->tensors[t].max_bytes > g->tags.inbox)
                 return "temporaries that are partial over devices come after all others";
     return NULL;
@@ -183,6 +184,8 @@ static bool check_tags(cg *g) {
     const char *problem = et_tags_shared_problem(g->whole);
     for (int i = 0; !problem && et_program_part(g->whole, i); i++)
         problem = et_tags_problem(et_program_part(g->whole, i));
+    for (int i = 0; !problem && et_program_part(g->whole, i); i++)
+        problem = et_deal_problem(et_program_part(g->whole, i));
     g->tags = et_tags_of(g->whole);
     if (!problem) problem = inbox_problem(g);
     if (problem) cg_error(g, "%s", problem);

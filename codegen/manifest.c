@@ -4,6 +4,7 @@
 #include "codegen/object.h"
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
+#include "ir/program/deal.h"
 #include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "ir/program/zeros.h"
@@ -177,7 +178,7 @@ static void put_temporaries(struct out *o, const et_program *part, int64_t from,
     o->x = part->g->exprs;
     for (int i = 0; i < part->ntensors; i++) {
         const et_tensor *t = &part->tensors[i];
-        if (t->kind != ET_TENSOR_TEMP || !used[i] || t->tagged) continue;
+        if (t->kind != ET_TENSOR_TEMP || !used[i] || t->tagged || et_in_inbox(t)) continue;
         put(o, *any ? ",\n  {\"name\": " : "\n  {\"name\": ");
         put_string(o, t->name);
         put(o, ", \"dtype\": \"%s\", \"shape\": ", et_dtype_name(t->shape.dtype));

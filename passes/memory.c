@@ -1,6 +1,7 @@
 /* Memory plan: temporaries share one workspace. Two may overlap when no grid between the first and
  * last use of one uses the other; the events pass then orders the grids that meet in memory.
  * Models that share a kernel run at the same time, and share no memory. */
+#include "ir/program/deal.h"
 #include "ir/program/step.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -73,7 +74,6 @@ static void widen_over_loops(struct plan *m) {
 
 static bool overlap(const struct plan *m, int a, int b) {
     const et_tensor *t = m->p->tensors;
-    if (t[a].partial || t[b].partial) return true; /* devices do not know where others are */
     if (et_model_of(m->p->g, t[a].name) != et_model_of(m->p->g, t[b].name)) return true;
     return m->live[a].first <= m->live[b].last + DISTANCE &&
            m->live[b].first <= m->live[a].last + DISTANCE;
@@ -85,8 +85,9 @@ static int64_t place(const struct plan *m, int t) {
     for (bool moved = true; moved;) {
         moved = false;
         for (int o = 0; o < t; o++)
-            if (v[o].kind == ET_TENSOR_TEMP && m->live[o].first >= 0 && overlap(m, o, t) &&
-                v[o].offset < at + v[t].max_bytes && at < v[o].offset + v[o].max_bytes) {
+            if (v[o].kind == ET_TENSOR_TEMP && !et_in_inbox(&v[o]) && m->live[o].first >= 0 &&
+                overlap(m, o, t) && v[o].offset < at + v[t].max_bytes &&
+                at < v[o].offset + v[o].max_bytes) {
                 at = (v[o].offset + v[o].max_bytes + ALIGN - 1) / ALIGN * ALIGN;
                 moved = true;
             }
@@ -111,9 +112,15 @@ bool et_pass_memory(et_pipeline *pl) {
                          &(struct use){&m, m.position[g]});
     widen_over_loops(&m);
     int64_t total = 0;
-    for (int t = 0; t < p->ntensors; t++) {
+    for (int i = 0; i < 2 * p->ntensors; i++) {
+        int t = i % p->ntensors;
         et_tensor *v = &p->tensors[t];
-        if (v->kind != ET_TENSOR_TEMP) continue;
+        if (v->kind != ET_TENSOR_TEMP || !et_in_inbox(v) != (i < p->ntensors)) continue;
+        if (et_in_inbox(v)) { /* behind all others, where inboxes are */
+            v->offset = total;
+            total += (v->max_bytes + ALIGN - 1) / ALIGN * ALIGN;
+            continue;
+        }
         if (v->max_bytes > (int64_t)1 << 46) {
             et_diag(pl->g->diags, ET_ERROR, (et_loc){0}, "%s would take %lld bytes", v->name,
                     (long long)v->max_bytes);

@@ -151,6 +151,11 @@ static bool exchanges(const et_program *p, const et_grid *g) {
         int t = et_step_tagged(p, &f->steps[i], &store);
         if (t >= 0 && p->tensors[t].partial) return true;
     }
+    if (g->deal.rows) return true;
+    for (int i = 0; i < g->nwaits; i++)
+        if (p->events[g->waits[i].event].scope == ET_SCOPE_SYSTEM) return true;
+    for (int i = 0; i < g->nnotifies; i++)
+        if (p->events[g->notifies[i].event].scope == ET_SCOPE_SYSTEM) return true;
     return false;
 }
 

@@ -8,6 +8,7 @@
  * their fences as long as the verifier proves the program without them. Then tags that no such
  * event needs are removed. All of it is kept where it is predicted to pay, or by option. */
 #include "ir/base/diag.h"
+#include "ir/program/deal.h"
 #include "ir/program/tags.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
@@ -101,9 +102,11 @@ static bool choose_tensors(struct unfencing *c) {
     int n = c->p->ntensors;
     bool any = false, *may = et_alloc(c->pl->g->arena, (size_t)n + 1);
     for (int t = 0; t < n; t++) {
-        may[t] = c->p->tensors[t].partial;
+        may[t] = c->p->tensors[t].partial && !c->p->tensors[t].flagged;
         any |= may[t];
-        if (may[t] || !et_can_tag(c->p, t, c->pl->opt->machine->lds_bytes - OWN)) continue;
+        if (et_in_inbox(&c->p->tensors[t]) ||
+            !et_can_tag(c->p, t, c->pl->opt->machine->lds_bytes - OWN))
+            continue;
         c->tagged[t] = true;
         apply(c);
         may[t] = can_be_done(c);
@@ -154,7 +157,7 @@ static bool hands_over(struct unfencing *c, int event) {
 
 static bool may_be_unfenced(const et_program *p, int event) {
     const et_event *e = &p->events[event];
-    bool ok = !e->promised && e->scope >= ET_SCOPE_DEVICE;
+    bool ok = !e->promised && e->scope == ET_SCOPE_DEVICE;
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
         bool uses = false;
@@ -279,22 +282,34 @@ static bool tag_partial(et_pipeline *pl, int64_t untagged) {
     et_program *p = pl->p;
     bool any = false;
     for (int t = 0; t < p->ntensors; t++) {
-        if (!p->tensors[t].partial || p->tensors[t].tagged) continue;
+        any |= p->tensors[t].partial > 0;
+        if (!p->tensors[t].partial || p->tensors[t].tagged || p->tensors[t].flagged) continue;
         if (!et_can_tag(p, t, pl->opt->machine->lds_bytes - OWN)) {
             if (pl->apart) return refuse(pl, t, "cannot be taken tile by tile");
             return !(pl->again = pl->ask_apart = true);
         }
         et_tag(p, t);
-        any = true;
     }
     p->workspace_bytes = untagged;
     if (any) place(p);
     return true;
 }
 
+/* The end of what is neither tagged nor exchanged. */
+static int64_t end_of_others(const et_program *p) {
+    int64_t end = 0;
+    for (int t = 0; t < p->ntensors; t++) {
+        const et_tensor *x = &p->tensors[t];
+        if (x->kind == ET_TENSOR_TEMP && !x->tagged && !et_in_inbox(x) &&
+            x->offset + x->max_bytes > end)
+            end = x->offset + x->max_bytes;
+    }
+    return (end + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
+}
+
 bool et_pass_unfence(et_pipeline *pl) {
     et_program *p = pl->p;
-    int64_t untagged = p->workspace_bytes;
+    int64_t untagged = pl->g->devices ? end_of_others(p) : p->workspace_bytes;
     if (!pl->opt->quick && !tag_partial(pl, untagged)) return false;
     const et_pass_options *o = pl->opt;
     struct unfencing c = {pl, p, {p->tensors, p->events, p->funcs, untagged}, NULL, NULL, 0};

@@ -102,6 +102,8 @@ struct cg {
     val args;                     /* the kernarg segment */
     val device;                   /* of several that run the kernel: its number, i64 */
     val inbox[ET_MAX_DEVICES];    /* and the inbox of each */
+    val own_inbox;
+    val owner; /* the device that has the row being stored, where rows are dealt; or NULL */
     val control, events, wait_ticks;
     val *sym;           /* i32 per symbol */
     val *tensor;        /* pointer per tensor */
@@ -279,6 +281,9 @@ val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, et_expr load);
 
+/* ---- word.c: what is flagged or shared. Where a store of it at PTR, as of this device's memory
+ * and the first device's part, goes to, of so many devices; 1 and PTR of all other tensors. */
+int cg_inboxes(cg *, int tensor, val ptr, val out[ET_MAX_DEVICES]);
 /* ---- word.c: tagged temporaries; ELEMENT by number, i64. What is partial over devices has a word
  * of each for an element, so many bytes apart (0: it is not partial) ---- */
 int64_t cg_word_pitch(const cg *, int tensor);
@@ -337,6 +342,7 @@ val cg_count_lanes(cg *, val mask);
 val cg_atomic_lanes(cg *, LLVMAtomicRMWBinOp, val active, val ptr, val v, val otherwise);
 /* A fence between workgroups. WEAK: as far as fault injection leaves it. */
 void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
+void cg_fence_of(cg *, LLVMAtomicOrdering, et_scope, bool weak); /* cg_fence: of the device */
 /* Before or after a fence of one lane, so that it holds for all lanes of the wave. */
 void cg_wave_meets(cg *);
 /* The acquire fence behind polls of events by any lanes of the wave, for all of them. */

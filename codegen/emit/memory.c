@@ -191,6 +191,20 @@ static val load_parts(cg *g, int id, val ptr, LLVMTypeRef type, int align) {
     return sum;
 }
 
+/* N elements of a tensor that devices exchange with flags: what all of them stored, in their order.
+ */
+static void load_sum(cg *g, int id, val ptr, int n, int align, val *out) {
+    LLVMTypeRef type = n == 1 ? g->f32 : LLVMVectorType(g->f32, (unsigned)n);
+    int64_t pitch = cg_word_pitch(g, id);
+    val part[ET_MAX_DEVICES], sum = NULL;
+    for (int d = 0; d < g->p->tensors[id].partial; d++)
+        part[d] = load_raw(g, ET_LOAD_TENSOR, id, cg_gepi(g, ptr, d * pitch), type, align);
+    for (int d = 0; d < g->p->tensors[id].partial; d++)
+        sum = d ? LLVMBuildFAdd(g->b, sum, part[d], "") : part[d];
+    for (int i = 0; i < n; i++)
+        out[i] = n == 1 ? sum : cg_extract(g, sum, i);
+}
+
 void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     et_dtype t = cg_place_dtype(g, space, id);
     if (et_dtype_is_code(t)) {
@@ -199,6 +213,10 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     }
     int size = et_dtype_bytes(t);
     if (align < size) align = size;
+    if (space == ET_LOAD_TENSOR && g->p->tensors[id].flagged) {
+        load_sum(g, id, ptr, n, align, out);
+        return;
+    }
     if (space == ET_LOAD_LOCAL && g->parts && g->parts[id].count) {
         LLVMTypeRef type = n == 1 ? g->f32 : LLVMVectorType(g->f32, (unsigned)n);
         val sum = load_parts(g, id, ptr, type, align);
@@ -226,6 +244,11 @@ void cg_store_n(cg *g, int space, int id, val ptr, int n, int align, val *v) {
     et_check(n <= 64);
     for (int i = 0; i < n; i++)
         s[i] = cg_to_storage(g, t, v[i]);
-    val st = LLVMBuildStore(g->b, n == 1 ? s[0] : cg_vector(g, cg_storage(g, t), n, s), ptr);
-    LLVMSetAlignment(st, (unsigned)(align < size ? size : align));
+    val all = n == 1 ? s[0] : cg_vector(g, cg_storage(g, t), n, s);
+    val to[ET_MAX_DEVICES] = {ptr};
+    int copies = space == ET_LOAD_TENSOR ? cg_inboxes(g, id, ptr, to) : 1;
+    for (int d = 0; d < copies; d++) {
+        val st = LLVMBuildStore(g->b, all, to[d]);
+        LLVMSetAlignment(st, (unsigned)(align < size ? size : align));
+    }
 }

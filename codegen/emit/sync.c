@@ -81,10 +81,14 @@ val cg_atomic_lanes(cg *g, LLVMAtomicRMWBinOp op, val active, val ptr, val v, va
 }
 
 void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
+    cg_fence_of(g, order, ET_SCOPE_DEVICE, weak);
+}
+
+void cg_fence_of(cg *g, LLVMAtomicOrdering order, et_scope scope, bool weak) {
     et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
     bool acquire = order == LLVMAtomicOrderingAcquire;
     if (how == ET_WEAKEN_FENCE || how == (acquire ? ET_WEAKEN_ACQUIRE : ET_WEAKEN_RELEASE)) return;
-    et_scope scope = how == ET_WEAKEN_SCOPE ? ET_SCOPE_WORKGROUP : ET_SCOPE_DEVICE;
+    if (how == ET_WEAKEN_SCOPE) scope = ET_SCOPE_WORKGROUP;
     LLVMBuildFenceSyncScope(g->b, order, g->sync[scope], "");
 }
 

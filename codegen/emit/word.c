@@ -2,6 +2,7 @@
  * one. All accesses are relaxed atomics of the device: no fence goes with them, and nothing else is
  * ordered by them. */
 #include "codegen/emit/emit.h"
+#include "ir/base/diag.h"
 
 static int bits_of(const cg *g, int tensor) {
     return et_dtype_bits(g->p->tensors[tensor].shape.dtype);
@@ -51,6 +52,36 @@ val cg_tag(cg *g, const et_step *s) {
 static val inbox_place(cg *g, int tensor) {
     val place = cg_tensor_place(g, tensor);
     return place ? place : cg_i64(g, g->p->tensors[tensor].offset - g->tags.inbox);
+}
+
+/* The bytes from the begin of an inbox to what PTR is of in this device's own: to this device's
+ * part of what is partial. */
+static val in_inbox(cg *g, int tensor, val ptr) {
+    const et_tensor *t = &g->p->tensors[tensor];
+    val at = LLVMBuildSub(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i64, ""),
+                          LLVMBuildPtrToInt(g->b, g->tensor[tensor], g->i64, ""), "");
+    at = LLVMBuildAdd(g->b, at, inbox_place(g, tensor), "");
+    if (!t->partial) return at;
+    val own = LLVMBuildMul(g->b, g->device, cg_i64(g, cg_word_pitch(g, tensor)), "");
+    return LLVMBuildAdd(g->b, at, own, "");
+}
+
+int cg_inboxes(cg *g, int tensor, val ptr, val out[ET_MAX_DEVICES]) {
+    const et_tensor *t = &g->p->tensors[tensor];
+    int n = g->whole->g->devices;
+    if (!t->flagged && !t->shared) return 1;
+    val at = in_inbox(g, tensor, ptr);
+    if (!t->dealt) {
+        for (int d = 0; d < n; d++)
+            out[d] = cg_gep(g, g->inbox[d], at);
+        return n;
+    }
+    et_check(g->owner);
+    val base = g->inbox[n - 1];
+    for (int d = n - 2; d >= 0; d--)
+        base = cg_select(g, cg_icmp(g, LLVMIntEQ, g->owner, cg_i32(g, d)), g->inbox[d], base);
+    out[0] = cg_gep(g, base, at);
+    return 1;
 }
 
 /* To this device's place in the inbox of every one. Nothing else is stored there in a launch, so

@@ -1,5 +1,6 @@
 /* The kernel's arguments: where each is, and what of them is loaded. */
 #include "codegen/kernel/kernel.h"
+#include "ir/program/deal.h"
 #include "ir/program/zeros.h"
 #include <stddef.h>
 
@@ -46,7 +47,7 @@ size_t cg_part_args(const cg *g) {
 
 int64_t cg_tensor_at(const cg *g, int tensor) {
     const et_tensor *te = &g->p->tensors[tensor];
-    if (te->partial) return te->offset - g->tags.inbox;
+    if (et_in_inbox(te)) return te->offset - g->tags.inbox;
     return te->kind == ET_TENSOR_TEMP ? te->offset : g->tensor_at[tensor];
 }
 
@@ -59,13 +60,13 @@ static val load_devices(cg *g) {
         g->inbox[d] = cg_argument(g, at + 8 * (1 + (size_t)d), g->gptr);
     cg of = *g;
     of.args = cg_gep(g, g->args, LLVMBuildMul(g->b, g->device, cg_i64(g, 8), ""));
-    return cg_argument(&of, at + 8, g->gptr);
+    return g->own_inbox = cg_argument(&of, at + 8, g->gptr);
 }
 
 static void load_tensor(cg *g, int i, val workspace, val inbox) {
     val place = cg_tensor_place(g, i);
     if (g->p->tensors[i].kind == ET_TENSOR_TEMP) {
-        val in = g->p->tensors[i].partial ? inbox : workspace;
+        val in = et_in_inbox(&g->p->tensors[i]) ? inbox : workspace;
         g->tensor[i] = place ? cg_gep(g, in, place) : cg_gepi(g, in, cg_tensor_at(g, i));
         return;
     }

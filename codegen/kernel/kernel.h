@@ -43,6 +43,19 @@ void cg_kernel_ends(cg *);     /* the blocks of failure and exit, behind all oth
 void cg_begin(cg *, int grid); /* notify early grids that a tile of this one has begun */
 void cg_notifies(cg *, int grid);
 
+/* ---- flags.c: events of the system, of which devices tell each other ---- */
+bool cg_is_flag(const cg *, int event);
+/* Do tasks of the grid wait for one, or notify one? */
+bool cg_waits_for_flags(const cg *, const et_grid *);
+bool cg_notifies_flags(const cg *, const et_grid *);
+/* What a flag is in this launch, that of an earlier one being less; i32. */
+val cg_flag_value(cg *);
+/* The flag of DEVICE for a word of the event array, i32 both, in this device's inbox. */
+val cg_flag_at(cg *, val word, val device);
+/* One work-item, which was the one after OLD to arrive at WORD of the event, tells all devices if
+ * all have. */
+void cg_tell_devices(cg *, int event, val word, val old);
+
 /* ---- receive.c: reads of tagged temporaries ---- */
 bool cg_receives(const cg *, const et_step *); /* does the step wait for flag-in-data words? */
 void cg_step_receives(cg *, const et_step *, int n); /* N of them, one after the other */

@@ -4,6 +4,7 @@
 #include "codegen/emit/maps.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
+#include "ir/program/deal.h"
 #include <stddef.h>
 
 /* ---- before the program ---- */
@@ -13,6 +14,12 @@ static val begin_of(cg *g, int tensor) {
     cg of = *g;
     of.args = LLVMGetParam(g->fn, 0);
     if (t->kind != ET_TENSOR_TEMP) return cg_argument(&of, (size_t)g->tensor_at[tensor], g->gptr);
+    if (et_in_inbox(t)) {
+        size_t at = cg_zeros_arg(g);
+        val own = LLVMBuildMul(g->b, cg_argument(&of, at, g->i64), cg_i64(g, 8), "");
+        of.args = cg_gep(g, of.args, own);
+        return cg_gepi(g, cg_argument(&of, at + 8, g->gptr), cg_tensor_at(g, tensor));
+    }
     val workspace = cg_argument(&of, offsetof(struct etrt_kernarg, workspace), g->gptr);
     return cg_gepi(g, workspace, t->offset);
 }

@@ -3,6 +3,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/attend/attend.h"
 #include "codegen/step/product/product.h"
+#include "ir/program/deal.h"
 #include "ir/program/step.h"
 #include <string.h>
 
@@ -198,8 +199,17 @@ void cg_tile(cg *g, int grid, val tile) {
     cg_receiving(g, grid, tile);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
+    cg_if own;
+    if (gr->deal.rows) {
+        val owner = cg_emit_i32(g, et_deal_owner(g->p, gr));
+        val device = LLVMBuildTrunc(g->b, g->device, g->i32, "");
+        cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, owner, device));
+    }
+    int inner = cg_scope(g);
     cg_maps_early_waited(g);
     run_steps(g, early, begun);
+    cg_scope_end(g, inner);
+    if (gr->deal.rows) cg_if_end(g, &own);
     cg_trace_done(g);
     cg_notifies(g, grid);
     cg_trace_left(g, grid, tile);

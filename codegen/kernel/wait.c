@@ -32,7 +32,8 @@ enum { MOST_SETS = 4 }; /* of counters, of which each lane has one */
 struct poll {
     int grid;
     val tile;
-    int n; /* sets */
+    int n;       /* sets */
+    bool system; /* they are flags of devices */
     struct {
         val event, index, count, need, ptr, active, lacking; /* per lane; active: NULL: all are */
     } of[MOST_SETS];
@@ -123,6 +124,12 @@ static void expire(cg *g, const struct poll *w, val mask) {
     cg_if_end(g, &me);
 }
 
+static val load_flag(cg *g, val ptr) {
+    val v = cg_atomic_load(g, ptr);
+    LLVMSetAtomicSyncScopeID(v, g->sync[ET_SCOPE_SYSTEM]);
+    return v;
+}
+
 /* Poll this lane's counters until no lane's is short. Returns whether to give up, uniform. */
 static val poll_lanes(cg *g, struct poll *w) {
     block slow = cg_block(g, "short"), met = cg_block(g, "met"), out = cg_block(g, "polled");
@@ -130,7 +137,7 @@ static val poll_lanes(cg *g, struct poll *w) {
     cg_spin_begin(g, &s);
     val lacking = NULL;
     for (int i = 0; i < w->n; i++)
-        w->of[i].count = cg_atomic_load(g, w->of[i].ptr);
+        w->of[i].count = w->system ? load_flag(g, w->of[i].ptr) : cg_atomic_load(g, w->of[i].ptr);
     for (int i = 0; i < w->n; i++) {
         val less = cg_icmp(g, LLVMIntULT, w->of[i].count, w->of[i].need);
         if (w->of[i].active) less = LLVMBuildAnd(g->b, less, w->of[i].active, "");
@@ -158,6 +165,12 @@ static val poll_lanes(cg *g, struct poll *w) {
     return r;
 }
 
+/* Which counter of a box ITEM is of, with a flag of EACH device for each. */
+static val of_device(cg *g, val item, int each, val *out_device) {
+    *out_device = LLVMBuildURem(g->b, item, cg_i32(g, each), "");
+    return LLVMBuildUDiv(g->b, item, cg_i32(g, each), "");
+}
+
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
     struct poll s = {.grid = grid, .tile = tile, .n = 1};
@@ -165,16 +178,20 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     cg_box box;
     cg_box_begin(g, w, &box);
     val zero = cg_i32(g, 0), quit = zero;
-    bool single = box.constant == 1;
-    bool loop = !single && !(box.most >= 0 && box.most <= g->t->wave);
+    /* Of a counter of the system there is a flag for each device. */
+    int each = cg_is_flag(g, w->event) ? g->whole->g->devices : 1;
+    val total = each > 1 ? cg_muli(g, box.total, each) : box.total, device = NULL;
+    bool single = box.constant == 1 && each == 1;
+    bool loop = !single && !(box.most >= 0 && box.most * each <= g->t->wave);
     cg_for f;
     val first = zero, active = NULL, item = zero;
-    if (loop) first = cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 1, &quit);
+    if (loop) first = cg_for_begin(g, &f, zero, total, cg_i32(g, g->t->wave), false, 1, &quit);
     if (!single) {
         item = cg_add(g, first, g->lane);
-        active = cg_icmp(g, LLVMIntSLT, item, box.total);
+        active = cg_icmp(g, LLVMIntSLT, item, total);
         item = cg_select(g, active, item, zero);
     }
+    if (each > 1) item = of_device(g, item, each, &device);
     cg_if on;
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
@@ -187,6 +204,11 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     s.of[0].ptr = g->row ? cg_word(g, cg_event_word(g, w->event, index))
                          : cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
                                   LLVMBuildZExt(g->b, cg_muli(g, index, 4), g->i64, ""));
+    if (each > 1) {
+        s.system = true;
+        s.of[0].ptr = cg_flag_at(g, cg_event_word(g, w->event, index), device);
+        s.of[0].need = cg_flag_value(g);
+    }
     quit = poll_lanes(g, &s);
     if (!loop) return quit;
     cg_if_end(g, &on);
@@ -221,7 +243,8 @@ static int together(cg *g, const et_grid *gr, int first) {
         cg_box box;
         cg_box_shape(g, w, &box);
         int64_t from = place_of(g, all, box.most < 0 ? 0 : box.most);
-        bool fits = box.most >= 0 && from + box.most <= room && is_harmless(g, w);
+        bool fits = box.most >= 0 && from + box.most <= room && is_harmless(g, w) &&
+                    !cg_is_flag(g, w->event);
         if (!fits || (n > 0 && cg_wait_reads(g, w))) break;
         all = from + box.most;
     }
@@ -336,7 +359,8 @@ static void wait_all(cg *g, int grid, val tile) {
         within &= cg_within_die(g, gr->waits[i].event);
         fenced |= !g->p->events[gr->waits[i].event].unfenced;
     }
-    if (g->family->cumulative && fenced) cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+    et_scope scope = cg_waits_for_flags(g, gr) ? ET_SCOPE_SYSTEM : ET_SCOPE_DEVICE;
+    if (g->family->cumulative && fenced) cg_fence_of(g, LLVMAtomicOrderingAcquire, scope, weak);
     LLVMBuildStore(g->b, quit, flag);
     cg_if_end(g, &first);
     cg_barrier(g);
@@ -348,7 +372,7 @@ static void wait_all(cg *g, int grid, val tile) {
     if (within)
         cg_die_acquire(g, weak);
     else
-        cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+        cg_fence_of(g, LLVMAtomicOrderingAcquire, scope, weak);
 }
 
 void cg_waits(cg *g, int grid, val tile) {
@@ -371,17 +395,23 @@ static void await_one(cg *g, const et_wait *w, block quit) {
     cg_box box;
     cg_for f;
     cg_box_begin(g, w, &box);
-    bool loop = box.constant != 1 && !(box.most >= 0 && box.most <= g->t->wave);
-    if (loop) first = cg_for_begin(g, &f, first, box.total, cg_i32(g, g->t->wave), false, 0, NULL);
+    int each = cg_is_flag(g, w->event) ? g->whole->g->devices : 1;
+    val total = each > 1 ? cg_muli(g, box.total, each) : box.total, device = NULL;
+    bool loop = box.constant != 1 && !(box.most >= 0 && box.most * each <= g->t->wave);
+    if (loop) first = cg_for_begin(g, &f, first, total, cg_i32(g, g->t->wave), false, 0, NULL);
     val item = cg_add(g, first, g->lane), zero = cg_i32(g, 0);
-    val mine = cg_icmp(g, LLVMIntSLT, item, box.total);
+    val mine = cg_icmp(g, LLVMIntSLT, item, total);
+    if (each > 1) item = of_device(g, item, each, &device);
     val index = cg_box_index(g, &box, cg_select(g, mine, item, zero), &need);
-    val word = cg_word(g, cg_event_word(g, w->event, cg_select(g, mine, index, zero)));
+    val word = cg_event_word(g, w->event, cg_select(g, mine, index, zero));
+    if (each > 1) need = cg_flag_value(g);
+    word = each > 1 ? cg_flag_at(g, word, device) : cg_word(g, word);
     block look = cg_block(g, "look"), no = cg_block(g, "not_yet"), nap = cg_block(g, "nap"),
           over = cg_block(g, "over");
     cg_br(g, look);
     cg_at(g, look);
-    val less = cg_icmp(g, LLVMIntULT, cg_atomic_load(g, word), need);
+    val seen = each > 1 ? load_flag(g, word) : cg_atomic_load(g, word);
+    val less = cg_icmp(g, LLVMIntULT, seen, need);
     val mask = cg_ballot(g, LLVMBuildAnd(g->b, less, mine, ""));
     cg_cond(g, cg_none(g, mask), over, no);
     cg_at(g, no);
@@ -404,6 +434,10 @@ void cg_awaits(cg *g, int grid, block quit) {
     int mark = cg_scope(g);
     for (int i = 0; i < gr->nawaits; i++)
         await_one(g, &gr->awaits[i], quit);
+    bool flags = false;
+    for (int i = 0; i < gr->nawaits; i++)
+        flags |= cg_is_flag(g, gr->awaits[i].event);
+    if (flags) cg_fence_of(g, LLVMAtomicOrderingAcquire, ET_SCOPE_SYSTEM, false);
     cg_acquire_wave(g, false);
     cg_scope_end(g, mark);
     if (due) cg_if_end(g, &first);
@@ -437,7 +471,13 @@ static void notify_one(cg *g, const et_notify *n, const struct teller *by) {
         word = cg_add(g, word, cg_muli(g, index[k], stride[k]));
     }
     if (!by->wave) {
-        arrive(g, word);
+        val old = arrive(g, word);
+        if (cg_is_flag(g, n->event)) cg_tell_devices(g, n->event, word, old);
+    } else if (cg_is_flag(g, n->event)) {
+        cg_if mine;
+        cg_if_begin(g, &mine, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+        cg_tell_devices(g, n->event, word, arrive(g, word));
+        cg_if_end(g, &mine);
     } else if (!wakes) {
         cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), one);
     } else {
@@ -534,7 +574,8 @@ void cg_notifies(cg *g, int grid) {
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, teller));
     if (!within &&
         fenced) /* else the barrier saw to it that all stores have reached the die's cache */
-        cg_fence(g, LLVMAtomicOrderingRelease, weak);
+        cg_fence_of(g, LLVMAtomicOrderingRelease,
+                    cg_notifies_flags(g, gr) ? ET_SCOPE_SYSTEM : ET_SCOPE_DEVICE, weak);
     notify_all(g, gr, &by);
     cg_if_end(g, &me);
 }

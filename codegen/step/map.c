@@ -2,6 +2,7 @@
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include "ir/product/items.h"
+#include "ir/program/deal.h"
 #include <string.h>
 
 static void store_all(cg *g, const et_step *s, int var, et_expr base, int n, val *v) {
@@ -60,8 +61,19 @@ static void values_of(cg *g, const struct map *m, val *v) {
         v[0] = cg_emit(g, m->s->value);
 }
 
+/* The device that has the row of what is stored, where rows of the tensor are dealt. */
+static val owner_of(cg *g, const struct map *m) {
+    const et_place *to = &m->s->to;
+    int dim = to->space == ET_LOAD_TENSOR ? g->p->tensors[to->id].dealt : 0;
+    if (!dim) return NULL;
+    et_expr row = to->index[dim - 1];
+    if (m->n > 1) row = et_subst_var(g->x, row, m->var, m->base);
+    return cg_emit_i32(g, et_deal_owner_of(g->p, row));
+}
+
 static void store_values(cg *g, const struct map *m, val *v) {
     const et_step *s = m->s;
+    g->owner = owner_of(g, m);
     if (m->n > 1) {
         store_all(g, s, m->var, m->base, m->n, v);
         return;

@@ -28,14 +28,15 @@ typedef struct et_options {
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int devices;             /* that run it together, each its part; 0, 1: one */
-    int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
-    int sparse;          /* an et_sparse, as of et_codegen_options */
-    et_features without; /* as of et_pass_options */
-    et_flags flags;      /* likewise */
-    int slices;          /* as of et_pass_options */
-    bool slice_rows;     /* the same */
-    bool profile_kernel; /* the kernel records when and where every task ran */
-    bool resident;       /* the kernel stays and takes steps from mailboxes */
+    int variants;         /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    int sparse;           /* an et_sparse, as of et_codegen_options */
+    et_features without;  /* as of et_pass_options */
+    et_flags flags;       /* likewise */
+    et_exchange exchange; /* likewise */
+    int slices;           /* as of et_pass_options */
+    bool slice_rows;      /* the same */
+    bool profile_kernel;  /* the kernel records when and where every task ran */
+    bool resident;        /* the kernel stays and takes steps from mailboxes */
     bool verbose, time_passes, unverified, unoptimised;
     bool notes;               /* say what comes out otherwise than it was asked for */
     const char *profile;      /* path of times that replace predicted ones, or NULL */

@@ -108,6 +108,12 @@ static const cli_option options[] = {
      "of the weights is; 2:4 reads matrices with two zeros in every four columns packed and "
      "multiplies them by sparse matrix instructions, where the GPU has them; none (the default)",
      .names = et_sparse_name, .otherwise = "zeros"},
+    {"exchange", 0, CLI_CHOICE, NULL, TO(exchange),
+     "of several devices, what says that a sum over them has come: tags, one for each element; "
+     "flags, one for each counter of its event, and the elements alone; rows: flags, each device "
+     "adds up its share of the rows and sends what others read of them; auto (the default): rows, "
+     "or flags, where the link takes longer for tags than fences take",
+     .names = et_exchange_name},
     {"flag-in-data", 0, CLI_CHOICE, NULL, TO(flags),
      "flag-in-data events: each word of data carries a tag that shows that it has arrived, and no "
      "fences are needed. auto (the default) where the machine file says what they cost and they "

@@ -1,5 +1,6 @@
 /* What the whole program must satisfy, and what the text may leave out. */
 #include "ir/eti/parser.h"
+#include "ir/program/deal.h"
 #include "ir/program/tags.h"
 #include <stdlib.h>
 
@@ -132,6 +133,8 @@ void eti_finish(eti_parser *p) {
     check_program(p);
     plan_workspace(p);
     const char *problem = et_tags_problem(p->p);
+    if (problem) error(p, "%s", problem);
+    if (!p->errors) problem = et_deal_problem(p->p);
     if (problem) error(p, "%s", problem);
     if (p->stage < ET_STAGE_EVENTED) return;
     place_events(p);

@@ -141,8 +141,8 @@ static void hint(eti_parser *p, et_group *gr) {
         eti_error(p, open, "%d tile sizes for %d axes", n, gr->rank);
 }
 
-/* group @name [axes] [tile [sizes]] [range [from, to]] [slice AXIS of K] [static | dynamic] { ... }
- */
+/* group @name [axes] [tile [sizes]] [range [from, to]] [slice AXIS of K] [dealt] [static | dynamic]
+ * { ... } */
 void eti_group(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -155,6 +155,7 @@ void eti_group(eti_parser *p) {
     if (eti_take_word(p, "tile")) hint(p, &gr);
     gr.range = eti_range(p);
     gr.slice = eti_slice(p, gr.rank > 0 ? gr.rank : 0, gr.axis);
+    gr.dealt = eti_take_word(p, "dealt");
     gr.hint = eti_hint(p);
     if (!p->broken) body(p, &gr);
     p->gr = NULL;

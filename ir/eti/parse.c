@@ -247,6 +247,18 @@ static void devices(eti_parser *p) {
     p->g->devices = (int)eti_need_int(p, 2, ET_MAX_DEVICES, "the devices that run it together");
 }
 
+/* rows E by UNIT */
+static void rows(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    et_expr e = eti_expr_of(p, 0, ET_T_I32, "the rows that are dealt to devices");
+    eti_need_word(p, "by");
+    p->p->deal_unit = (int)eti_need_int(p, 1, 4096, "rows that stay together");
+    if (p->broken || !e.id || !eti_symbols_only(p, e, loc, "how many rows are dealt")) return;
+    if (!p->g->devices) eti_error(p, loc, "'devices' says before this how many rows are dealt to");
+    p->p->rows = e;
+}
+
 static void wave(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -308,7 +320,7 @@ static const struct {
     {"temp", eti_tensor, FUSED, SCHEDULED},   {"variant", variant, FUSED, SCHEDULED},
     {"group", eti_group, FUSED, FUSED},       {"func", eti_function, TILED, SCHEDULED},
     {"event", eti_event, EVENTED, SCHEDULED}, {"schedule", eti_schedule, FUSED, SCHEDULED},
-    {"ring", ring, PLACED, SCHEDULED},
+    {"ring", ring, PLACED, SCHEDULED},        {"rows", rows, FUSED, SCHEDULED},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };
 

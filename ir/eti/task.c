@@ -134,12 +134,28 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed [deep] [calm]]
- * [order HOW]: how its tiles are given to workgroups; a hint before that is settled. */
+/* [dealt ROWS [along NAME]] */
+static et_grid_deal deal(eti_parser *p, const et_func *f) {
+    et_grid_deal d = {.coord = -1};
+    if (!eti_take_word(p, "dealt")) return (et_grid_deal){0};
+    d.rows = (int)eti_need_int(p, 1, 4096, "the rows of a tile");
+    if (!eti_take_word(p, "along")) return d;
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "a tile coordinate");
+    for (int i = 0; name && i < f->ncoords; i++)
+        if (strcmp(et_var_name(p->x, f->coord[i]), name) == 0) d.coord = i;
+    if (name && d.coord < 0) eti_error(p, loc, "there is no %s here to deal along", name);
+    return d;
+}
+
+/* [range [from, to] | slice NAME of K] [dealt ROWS [along NAME]] [static | dynamic [early] |
+ * streamed [deep] [calm]] [order HOW]: how its tiles are given to workgroups; a hint before that is
+ * settled. */
 static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     et_loc loc = p->tok.loc;
     g->range = eti_range(p);
     g->slice = eti_slice(p, f->ncoords, f->coord);
+    g->deal = deal(p, f);
     g->hint = eti_hint(p);
     if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
         eti_error(p, loc, "a task that is sliced has no range and is not dynamic");

@@ -294,6 +294,9 @@ static void partial(eti_parser *p, et_tensor *t) {
     t->partial = p->g->devices;
     if (!t->partial) eti_error(p, loc, "'devices' says before this how many have a part");
     if (t->shape.dtype != ET_F32) eti_error(p, loc, "what is partial over devices is f32");
+    t->flagged = eti_take_word(p, "flagged");
+    if (t->flagged && eti_take_word(p, "dealt"))
+        t->dealt = 1 + (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension of rows");
 }
 
 static void clauses(eti_parser *p, et_tensor *t, int index) {
@@ -309,6 +312,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
         t->carried = eti_loop_named(p) + 1;
     if (t->kind != ET_TENSOR_TEMP) eti_cut(p, &t->shape, t->kind == ET_TENSOR_WEIGHT, &t->cut);
     if (t->kind == ET_TENSOR_TEMP) partial(p, t);
+    if (t->kind == ET_TENSOR_TEMP) t->shared = eti_take_word(p, "shared");
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);
 }

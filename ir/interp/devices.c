@@ -1,5 +1,6 @@
 /* A program that several devices run: their tasks in any order that events and words allow. */
 #include "ir/interp/run.h"
+#include "ir/program/deal.h"
 #include <stdlib.h>
 
 static int64_t elements_of(const struct run *m, int tensor) {
@@ -12,8 +13,9 @@ static int64_t elements_of(const struct run *m, int tensor) {
 static bool create_inboxes(struct run *m) {
     m->inbox = calloc((size_t)m->p->ntensors + 1, sizeof *m->inbox);
     for (int t = 0; m->inbox && t < m->p->ntensors; t++) {
-        size_t n = (size_t)elements_of(m, t) * (size_t)m->p->tensors[t].partial;
-        if (!n) continue;
+        size_t n = (size_t)elements_of(m, t);
+        if (m->p->tensors[t].partial) n *= (size_t)m->p->tensors[t].partial;
+        if (!n || !et_in_inbox(&m->p->tensors[t])) continue;
         m->inbox[t].sum = calloc(n, sizeof(float));
         m->inbox[t].tag = calloc(n, sizeof(int32_t));
         if (!m->inbox[t].sum || !m->inbox[t].tag) return false;
@@ -33,31 +35,49 @@ static int32_t asked(struct run *m) {
     return m->step && m->step->tag.id ? (int32_t)run_eval_i(m, m->step->tag) + 1 : 0;
 }
 
+static bool is_tagged(const struct run *m, int tensor) {
+    return m->p->tensors[tensor].tagged;
+}
+
+/* The device that has the row of the element that a store or load is of; -1: all have one. */
+static int owner(struct run *m, int tensor, const et_expr *index) {
+    int dim = m->p->tensors[tensor].dealt;
+    return dim ? (int)run_eval_i(m, et_deal_owner_of(m->p, index[dim - 1])) : -1;
+}
+
 /* A word that has a tag already may not have been read yet where it lies. */
-void run_partial_store(struct run *m, int tensor, int64_t element, float f) {
-    int64_t at = m->device * elements_of(m, tensor) + element;
-    int32_t tag = asked(m);
+void run_partial_store(struct run *m, int tensor, const et_expr *index, int64_t element, float f) {
+    bool partial = m->p->tensors[tensor].partial > 0;
+    int64_t at = (partial ? m->device * elements_of(m, tensor) : 0) + element;
+    int only = owner(m, tensor, index);
+    int32_t tag = is_tagged(m, tensor) ? asked(m) : 1;
     char task[160];
     for (int d = 0; d < m->p->g->devices && !m->failed; d++) {
         struct run_inbox *box = &m->all[d].inbox[tensor];
+        if (only >= 0 && d != only) continue;
         if (box->tag[at] || !tag)
             run_fail(m, "device %d: task %s stores element %lld of %%%s a second time", m->device,
                      run_task_name(m, m->now, task), (long long)element,
                      m->p->tensors[tensor].name);
         box->tag[at] = tag;
-        box->sum[at] = f;
+        box->sum[at] = et_round_to(m->p->tensors[tensor].shape.dtype, f);
     }
 }
 
 float run_partial_load(struct run *m, int tensor, int64_t element) {
     const struct run_inbox *box = &m->inbox[tensor];
     int64_t n = elements_of(m, tensor);
-    int32_t tag = asked(m);
+    int parts = m->p->tensors[tensor].partial ? m->p->tensors[tensor].partial : 1;
+    int32_t tag = is_tagged(m, tensor) ? asked(m) : 1;
     char task[160];
     float sum = 0;
-    for (int d = 0; d < m->p->g->devices; d++) {
+    for (int d = 0; d < parts; d++) {
         int64_t at = d * n + element;
-        if (!box->tag[at])
+        if (!box->tag[at] && !is_tagged(m, tensor))
+            run_fail(m, "device %d: task %s reads element %lld of %%%s, which has not been stored",
+                     m->device, run_task_name(m, m->now, task), (long long)element,
+                     m->p->tensors[tensor].name);
+        else if (!box->tag[at])
             m->waits = true;
         else if (box->tag[at] != tag)
             run_fail(m,

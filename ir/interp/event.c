@@ -222,6 +222,31 @@ int run_first_short(struct run *m, const et_grid *g, int *out_event) {
     return word;
 }
 
+static bool told_by_all(struct run *m, const et_wait *w) {
+    struct box b;
+    if (!box_begin(m, w, &b)) return true;
+    do {
+        int word = word_of(m, w->event, b.at, "waits for");
+        if (m->failed) return true;
+        int64_t need = need_of(m, w->event, b.at, word);
+        for (int d = 0; d < m->p->g->devices; d++)
+            if (m->all[d].counter[word].arrivals < need) return false;
+    } while (box_next(m, &b));
+    return true;
+}
+
+bool run_told_by_all(struct run *m, const et_grid *g) {
+    struct run_shadow *shadow = m->shadow;
+    bool all = true;
+    m->shadow = NULL;
+    for (int i = 0; i < g->nwaits && all; i++)
+        if (m->p->events[g->waits[i].event].scope == ET_SCOPE_SYSTEM &&
+            applies(m, g, g->waits[i].when))
+            all = told_by_all(m, &g->waits[i]);
+    m->shadow = shadow;
+    return all;
+}
+
 /* What boxes and counts read is ordered by the waits before. */
 static void join_past(struct run *m, const et_wait *w, uint64_t *all) {
     struct box b;

@@ -1,5 +1,6 @@
 /* Running a program: its tasks, and the order they take. */
 #include "ir/interp/run.h"
+#include "ir/program/deal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,9 +190,11 @@ static void consider(struct run *m, int task) {
 static void run_task(struct run *m, int task) {
     const et_grid *g = grid_of(m, task);
     enter_task(m, task);
-    m->waits = false;
+    m->waits = m->all && !run_told_by_all(m, g);
+    if (m->waits) return;
     if (m->shadow) run_collect_past(m, g);
-    if (!m->failed) run_steps(m, &m->p->funcs[g->func]);
+    bool own = !m->all || !g->deal.rows || run_whole(m, et_deal_owner(m->p, g)) == m->device;
+    if (!m->failed && own) run_steps(m, &m->p->funcs[g->func]);
     if (m->waits) return;
     /* Tasks that this one wakes are entered in between. */
     enter_task(m, task);

@@ -118,12 +118,13 @@ static inline void run_touch(struct run *m, int space, int id, int64_t element, 
                       &(et_interp_touch){m->now, m->step, space, id, element, is_store, m->vars});
 }
 
-/* ---- devices.c: words of tensors that are partial over devices */
+/* ---- devices.c: tensors that devices exchange: those that are partial, with words or flags, and
+ * those that are shared */
 struct run_inbox {
     float *sum; /* of each device, one after the other */
     int32_t *tag;
 };
-void run_partial_store(struct run *, int tensor, int64_t element, float);
+void run_partial_store(struct run *, int tensor, const et_expr *index, int64_t element, float);
 /* The sum; with a word missing, whatever, and m->waits. */
 float run_partial_load(struct run *, int tensor, int64_t element);
 /* ---- run.c: a run, step by step */
@@ -139,6 +140,8 @@ bool run_events_create(struct run *);
 void run_events_destroy(struct run *);
 /* The entered task's first counter that is short, as a word of the event array; -1 when none is. */
 int run_first_short(struct run *, const et_grid *, int *out_event);
+/* On every device: what the entered task waits for of events of the system is complete there. */
+bool run_told_by_all(struct run *, const et_grid *);
 /* Collect what happened before the entered task into m->past. */
 void run_collect_past(struct run *, const et_grid *);
 /* Count the arrivals of the entered task and put tasks that were blocked on what is now complete on

@@ -3,6 +3,7 @@
 #include "ir/expr/philox.h"
 #include "ir/expr/scalar.h"
 #include "ir/interp/run.h"
+#include "ir/program/deal.h"
 #include <string.h>
 
 /* A load that finds another number than it asks for would wait in vain on a device, or never end.
@@ -18,6 +19,10 @@ static void check_tag(struct run *m, int tensor, int64_t at, bool is_store) {
                  run_task_name(m, m->now, task), (int)(m->step - m->f->steps) + 1,
                  is_store ? "stores" : "takes", (long long)at, m->p->tensors[tensor].name,
                  (long long)now - 1, *tag - 1);
+}
+
+static bool is_exchanged(const struct run *m, int tensor) {
+    return m->inbox && et_in_inbox(&m->p->tensors[tensor]);
 }
 
 /* The place of an element, which is number *OUT_AT there; NULL outside of the tensor. */
@@ -38,9 +43,11 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
     }
     if (m->failed) return NULL;
     run_touch(m, ET_LOAD_TENSOR, tensor, at, is_store);
-    if (m->shadow && is_store)
+    /* Who stored what devices share is kept with it (devices.c). */
+    bool elsewhere = t->shared && m->inbox;
+    if (m->shadow && is_store && !elsewhere)
         run_shadow_write(m, tensor, at);
-    else if (m->shadow)
+    else if (m->shadow && !elsewhere)
         run_shadow_read(m, tensor, at);
     if (t->tagged && !t->partial && !m->failed && m->step) check_tag(m, tensor, at, is_store);
     *out_at = at;
@@ -141,7 +148,7 @@ float run_eval_f(struct run *m, et_expr e) {
         }
         int64_t i;
         const char *data = element(m, n->i, n->ops, false, &i);
-        if (data && m->p->tensors[n->i].partial) return run_partial_load(m, n->i, i);
+        if (data && is_exchanged(m, n->i)) return run_partial_load(m, n->i, i);
         return data ? (float)etrt_element((int)m->p->tensors[n->i].shape.dtype, data, i) : 0;
     }
     if (n->op == ET_X_SELECT)
@@ -169,8 +176,8 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
     et_dtype t = m->p->tensors[to->id].shape.dtype;
     int64_t at;
     char *data = element(m, to->id, to->index, true, &at);
-    if (data && m->p->tensors[to->id].partial) {
-        run_partial_store(m, to->id, at, is_int ? (float)i : f);
+    if (data && is_exchanged(m, to->id)) {
+        run_partial_store(m, to->id, to->index, at, is_int ? (float)i : f);
         return;
     }
     if (is_int && t == ET_I32)

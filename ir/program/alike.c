@@ -126,7 +126,8 @@ static void put_rest(struct keys *k, const et_grid *g, int grid, const et_task_k
         const et_tensor *t = &p->tensors[key->tensor[i]];
         fprintf(to, "%d %s%s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),
                 k->stored[key->tensor[i]] ? " stored" : "", t->tagged ? " tagged" : "");
-        if (t->partial) fprintf(to, "partial %lld\n", (long long)t->max_bytes);
+        if (t->partial)
+            fprintf(to, "partial %lld%s\n", (long long)t->max_bytes, t->flagged ? " flagged" : "");
     }
 }
 

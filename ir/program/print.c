@@ -66,6 +66,9 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     et_device_cut_print(&t->cut, o->to);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->partial) fprintf(o->to, " partial");
+    if (t->flagged) fprintf(o->to, " flagged");
+    if (t->dealt) fprintf(o->to, " dealt %d", t->dealt - 1);
+    if (t->shared) fprintf(o->to, " shared");
     if (t->tagged) fprintf(o->to, " tagged");
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
         fprintf(o->to, " at %" PRId64, t->offset);
@@ -314,6 +317,7 @@ static void print_group(struct out *o, const et_group *gr) {
     print_hint(o, gr);
     print_range(o, gr->range);
     print_slice(o, gr->slice, gr->axis);
+    if (gr->dealt) fprintf(o->to, " dealt");
     fprintf(o->to, "%s%s {\n", gr->hint ? " " : "", et_hint_name(gr->hint));
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);
@@ -388,6 +392,9 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     fputc(']', o->to);
     print_range(o, g->range);
     print_slice(o, g->slice, f->coord);
+    if (g->deal.rows) fprintf(o->to, " dealt %d", g->deal.rows);
+    if (g->deal.rows && g->deal.coord >= 0)
+        fprintf(o->to, " along %s", et_var_name(o->p->g->exprs, f->coord[g->deal.coord]));
     fprintf(o->to, "%s%s%s%s%s%s", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
             g->streamed ? " streamed" : "", g->deep ? " deep" : "", g->calm ? " calm" : "");
     if (g->order) fprintf(o->to, " order %s", et_plan_word(ET_PLAN_WORD_TILES, g->order));
@@ -481,6 +488,7 @@ void et_program_print(et_program *p, FILE *to) {
     fprintf(to, "workgroup %d\n", p->workgroup);
     if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
     if (p->ring.slots) print_ring(&p->ring, to);
+    if (p->rows.id) fprintf(to, "rows %s by %d\n", text(&o, p->rows), p->deal_unit);
     for (int i = 0; i < p->g->nloops; i++)
         print_loop(&o, &p->g->loops[i]);
     for (int i = 0; i < p->ntensors; i++)

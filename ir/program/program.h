@@ -53,6 +53,12 @@ typedef struct {
     et_device_cut cut; /* WEIGHT, STATE, OUTPUT */
     int partial;       /* TEMP: partial over so many devices; a load is the sum of what all of them
                           stored (tags.h); 0: it is not */
+    bool flagged; /* TEMP, partial: elements alone; events whose scope is the system say that what
+                     every device stored has come (tags.h) */
+    int dealt;    /* FLAGGED: 1 + the dimension whose rows are dealt (deal.h): an element is stored
+                     to the device that has its row alone, and read there; 0: on all */
+    bool shared;  /* TEMP: tasks that are dealt store it to all devices; whatever reads it waits for
+                     an event of the system (deal.h) */
     bool tagged; /* TEMP: it holds flag-in-data words, an element and a tag each (tags.h); max_bytes
                     has room for both */
 } et_tensor;
@@ -100,6 +106,12 @@ static inline int64_t et_slice_of(int64_t index, int64_t extent, int count) {
     return index * count / extent;
 }
 
+/* Each device runs the tiles of its own rows (deal.h). */
+typedef struct {
+    int rows;  /* of a tile; 0: all devices run all tiles */
+    int coord; /* a tile coordinate of a grid: tile i has rows from i * ROWS on; -1: there is one */
+} et_grid_deal;
+
 /* Everything computed per element of one tensor; a future task grid. */
 typedef struct {
     enum { ET_GROUP_STORE, ET_GROUP_ATTEND, ET_GROUP_SCAN } kind;
@@ -111,6 +123,7 @@ typedef struct {
     int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
     et_share range;        /* hint: the part of the GPU its tiles run on */
     et_slice slice;        /* tiles do not straddle slices of this axis */
+    bool dealt;            /* its first axis are rows that are dealt to devices */
     et_hint hint;
     et_expr mask;  /* elements that are stored, or none for all */
     et_place to;   /* over the axes */
@@ -347,11 +360,12 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
-    et_share range; /* not dynamic: the part of its model's workgroups that run it */
-    et_slice slice; /* not dynamic, without a range: of a tile coordinate */
-    et_hint hint;   /* the user's wish for a hybrid schedule */
-    bool dynamic;   /* its tasks go through queues (queue.h) */
-    bool streamed;  /* the weights of its product come through the weight stream */
+    et_share range;    /* not dynamic: the part of its model's workgroups that run it */
+    et_slice slice;    /* not dynamic, without a range: of a tile coordinate */
+    et_grid_deal deal; /* not dynamic, not in slices */
+    et_hint hint;      /* the user's wish for a hybrid schedule */
+    bool dynamic;      /* its tasks go through queues (queue.h) */
+    bool streamed;     /* the weights of its product come through the weight stream */
     /* STREAMED: what the producer waits for before it reads, from tensors that the launch writes,
      * where a tile's weights are; boxes do not depend on tile coordinates (stream.h). */
     et_wait *awaits;
@@ -399,6 +413,8 @@ struct et_program {
     int event_words; /* including the ABI's reserved ones */
     int workgroup;   /* work-items per workgroup */
     et_ring ring;
+    et_expr rows;  /* that are dealt to devices (deal.h), or none: nothing is dealt */
+    int deal_unit; /* so many rows, and multiples of them, stay together */
     const char *source_hash;
     /* Every workgroup visits items in program order. Tile t (row-major in its coordinates) of a
      * static grid runs on workgroup (base + t) mod W, where base is the number of tiles of all

@@ -1,8 +1,9 @@
 /* Tagged temporaries and unfenced events: what they may be. */
 #include "ir/program/tags.h"
 #include "ir/base/arena.h"
+#include "ir/program/deal.h"
 
-enum { LEAST_LAUNCHES = 64 };
+enum { LEAST_LAUNCHES = 64, LEAST_NUMBERS = 64, FLAGS_ALIGN = 256 };
 
 /* ---- what is touched ---- */
 
@@ -111,6 +112,11 @@ static const char *func_problem(const et_program *p, const et_func *f) {
 
 /* ---- events ---- */
 
+/* An event of the system: devices tell each other of it by flags. */
+static bool is_flag(const et_program *p, int event) {
+    return p->g->devices && p->events[event].scope == ET_SCOPE_SYSTEM;
+}
+
 static bool vars_load_tagged(const et_program *p, int n, const int *vars) {
     bool any = false;
     for (int i = 0; i < n; i++)
@@ -127,6 +133,13 @@ static const char *edge_problem(const et_program *p, const et_grid *g, int event
         loads |= loads_tagged(p, lo[d]) || loads_tagged(p, hi[d]);
     if (loads)
         return et_printf(p->g->arena, "@%s reads a tagged tensor to find a counter", g->name);
+    if (is_flag(p, event) &&
+        (g->dynamic || g->slice.count || !et_expr_is_known(p->g->exprs, e->count)))
+        return et_printf(
+            p->g->arena,
+            "@%s is dynamic or in slices, or counts what tensors say, and has an event "
+            "of the system",
+            g->name);
     if (e->unfenced && (g->dynamic || g->slice.count || g->order == ET_TILES_CLAIMED))
         return et_printf(p->g->arena,
                          "@%s is dynamic, claimed or in slices, and has a unfenced event", g->name);
@@ -142,6 +155,9 @@ static const char *grid_problem(const et_program *p, const et_grid *g) {
     for (int i = 0; i < g->nnotifies && !problem; i++) {
         const et_notify *n = &g->notifies[i];
         problem = edge_problem(p, g, n->event, n->index, n->index, n->nvars, n->vars);
+        if (!problem && n->nvars && is_flag(p, n->event))
+            problem = et_printf(p->g->arena, "@%s notifies several counters of the system at once",
+                                g->name);
     }
     return problem;
 }
@@ -163,25 +179,35 @@ static bool once_a_launch(const et_program *p, const et_grid *g, const et_step *
     return true;
 }
 
+/* The step stores to tensor T, which is partial. */
+static bool stores_to(const et_program *p, const et_step *s, int t) {
+    bool store;
+    if (p->tensors[t].tagged) return et_step_tagged(p, s, &store) == t && store;
+    const et_place *to = et_step_to(s);
+    return to && to->space == ET_LOAD_TENSOR && to->id == t;
+}
+
 static const char *partial_problem(const et_program *p, int t) {
     const char *name = p->tensors[t].name;
     int stores = 0;
-    bool once = true, store;
-    if (!p->tensors[t].tagged)
-        return et_printf(p->g->arena, "%%%s is partial over devices and not tagged", name);
-    if (p->tensors[t].shape.dtype != ET_F32)
+    bool once = true;
+    if (!p->tensors[t].shared && p->tensors[t].tagged == p->tensors[t].flagged)
+        return et_printf(p->g->arena, "%%%s is partial over devices and %s tagged%s", name,
+                         p->tensors[t].tagged ? "both" : "neither",
+                         p->tensors[t].tagged ? " and flagged" : " nor flagged");
+    if (p->tensors[t].partial && p->tensors[t].shape.dtype != ET_F32)
         return et_printf(p->g->arena, "%%%s is partial over devices and not f32", name);
     for (int i = 0; i < p->ngrids; i++) {
         const et_func *f = &p->funcs[p->grids[i].func];
         for (int k = 0; k < f->nsteps; k++) {
-            if (et_step_tagged(p, &f->steps[k], &store) != t || !store) continue;
-            once &= once_a_launch(p, &p->grids[i], &f->steps[k]);
+            if (!stores_to(p, &f->steps[k], t)) continue;
+            once &= f->steps[k].kind == ET_STEP_MAP && once_a_launch(p, &p->grids[i], &f->steps[k]);
             stores++;
         }
     }
     if (stores == 1 && once) return NULL;
     return et_printf(p->g->arena,
-                     "%%%s is partial over devices, and a word of it may be stored twice in a "
+                     "%%%s is exchanged by devices, and a word of it may be stored twice in a "
                      "launch: what another device still has to read may be gone",
                      name);
 }
@@ -191,12 +217,20 @@ static bool may_be_tagged(const et_tensor *t) {
            (et_dtype_bits(t->shape.dtype) == 16 || et_dtype_bits(t->shape.dtype) == 32);
 }
 
+static bool has_flags(const et_program *p) {
+    bool any = false;
+    for (int e = 0; e < p->nevents; e++)
+        any |= is_flag(p, e);
+    return any;
+}
+
 static bool has_any(const et_program *p) {
     bool any = false;
     for (int i = 0; i < p->ntensors; i++)
-        any |= p->tensors[i].tagged || (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED);
+        any |=
+            p->tensors[i].tagged || (et_in_inbox(&p->tensors[i]) && p->stage >= ET_STAGE_SCHEDULED);
     for (int i = 0; i < p->nevents; i++)
-        any |= p->events[i].unfenced;
+        any |= p->events[i].unfenced || is_flag(p, i);
     for (int i = 0; i < p->nfuncs; i++)
         for (int k = 0; k < p->funcs[i].nsteps; k++)
             any |= p->funcs[i].steps[k].tag.id != 0;
@@ -216,12 +250,12 @@ const char *et_tags_problem(et_program *p) {
                              p->tensors[i].name);
     for (int i = 0; i < p->nevents; i++)
         if (p->events[i].unfenced &&
-            (p->events[i].promised || p->events[i].scope < ET_SCOPE_DEVICE))
+            (p->events[i].promised || p->events[i].scope < ET_SCOPE_DEVICE || is_flag(p, i)))
             return et_printf(p->g->arena,
-                             "event %%%s is unfenced, but promised or of less than the device",
+                             "event %%%s is unfenced, but promised or not of the device",
                              p->events[i].name);
     for (int i = 0; i < p->ntensors && !problem; i++)
-        if (p->tensors[i].partial && p->stage >= ET_STAGE_SCHEDULED)
+        if (et_in_inbox(&p->tensors[i]) && p->stage >= ET_STAGE_SCHEDULED)
             problem = partial_problem(p, i);
     for (int i = 0; i < p->nfuncs && !problem; i++)
         problem = func_problem(p, &p->funcs[i]);
@@ -246,8 +280,8 @@ static void note_tags(const et_program *p, et_tags *t, int *bits) {
     int64_t lo, hi;
     for (int i = 0; i < p->ntensors; i++) {
         const et_tensor *x = &p->tensors[i];
-        if (!x->tagged) continue;
-        if (x->partial)
+        if (!x->tagged && !x->flagged && !x->shared) continue;
+        if (et_in_inbox(x))
             hold(x, &t->inbox, &t->inbox_bytes);
         else
             hold(x, &t->offset, &t->bytes);
@@ -265,8 +299,23 @@ et_tags et_tags_of(et_program *whole) {
     et_tags t = {.launches = 1};
     int bits = 32;
     et_program *p;
-    for (int i = 0; (p = et_program_part(whole, i)); i++)
+    int words = 0;
+    bool flags = false;
+    int64_t workspace = 0;
+    for (int i = 0; (p = et_program_part(whole, i)); i++) {
         note_tags(p, &t, &bits);
+        if (p->workspace_bytes > workspace) workspace = p->workspace_bytes;
+        flags |= has_flags(p);
+        for (int k = 0; k < p->ntensors; k++)
+            flags |= p->tensors[k].flagged || p->tensors[k].shared;
+        if (p->event_words > words) words = p->event_words;
+    }
+    if (flags) {
+        if (!t.inbox_bytes) t.inbox = workspace;
+        t.flags = (t.inbox_bytes / FLAGS_ALIGN + 1) * FLAGS_ALIGN;
+        t.inbox_bytes = t.flags + (int64_t)4 * words * whole->g->devices;
+        if (t.numbers < LEAST_NUMBERS) t.numbers = LEAST_NUMBERS;
+    }
     /* 0 is what the runtime leaves, and no tag. */
     while (t.numbers > 0 && 2 * t.launches * t.numbers < (int64_t)1 << bits)
         t.launches *= 2;

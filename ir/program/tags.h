@@ -19,7 +19,16 @@
  * the task that stores it, so that a word is stored once in a launch at most: no device can be so
  * far ahead that it replaces what another still has to read, if a launch begins where all devices
  * are done with the one before. All devices run the same tasks in the same order, and what a task
- * waits for is of tasks before it on any of them, so they cannot wait in a circle either. */
+ * waits for is of tasks before it on any of them, so they cannot wait in a circle either.
+ *
+ * What is large is "flagged" in place of tagged: an element of each device for every element,
+ * stored with the device's place in the memory of every device as a whole, without a tag. An event
+ * whose scope is the system says that it has come. Each device counts the arrivals of its own
+ * tasks; the one that completes a counter stores a flag, the launch's number, to a word of its
+ * device beside the inbox of every device, after a fence of the system. A wait for the event is for
+ * the flags of all devices, and ends with a fence of the system. So all tasks of all devices that
+ * notify are done before a task that waits, and the verifier asks that such events alone order the
+ * tasks that store what is flagged and those that read it. */
 #ifndef ET_TAGS_H
 #define ET_TAGS_H
 
@@ -27,7 +36,7 @@
 
 /* Bytes in memory of a tensor whose elements without tags take BYTES. */
 static inline int64_t et_tagged_bytes(const et_tensor *t, int64_t bytes) {
-    return t->tagged ? 2 * bytes * (t->partial ? t->partial : 1) : bytes;
+    return (t->tagged ? 2 : 1) * bytes * (t->partial && (t->tagged || t->flagged) ? t->partial : 1);
 }
 
 /* The tagged temporaries of a kernel, of all its variants. */
@@ -36,6 +45,9 @@ typedef struct {
     /* Those that are partial over devices are in none, but in an inbox, laid out as the workspace
      * is from INBOX on; 0 bytes: there are none. */
     int64_t inbox, inbox_bytes;
+    /* In the inbox, bytes from its begin, if there are events of the system: a word of each device,
+     * u32, for every word of the event array. 0: there are none. */
+    int64_t flags;
     int64_t numbers;  /* tags are less than this */
     int64_t launches; /* how many launches can be told apart, a power of 2 */
 } et_tags;

@@ -189,6 +189,8 @@ struct verify {
     et_arena *round;   /* freed after each value of the symbols */
     bool has_unfenced; /* there are unfenced events ... */
     bool fenced;       /* ... which do not count now: tasks are ordered by the other events alone */
+    bool has_flagged;  /* there are flagged or shared tensors ... */
+    bool system;       /* ... and now events of the system alone count */
     /* So many of the outermost loops are taken as if their kept iterations were all there are: two
      * accesses inside one loop then meet as neighbouring iterations do. */
     int glued;
@@ -348,12 +350,16 @@ bool vf_has_unfenced(const et_program *);
 /* Tags grow in the order of the program, for the number of iterations that loops have now. */
 bool vf_tags(struct verify *);
 /* Accesses of this tensor are ordered by events that count now, if by any: those of tagged tensors
- * by all events, all others by those with fences. */
+ * by all events, all others by those with fences. Those of flagged and shared tensors are once more
+ * by events of the system alone: each edge of such a path is between tasks of all devices, and so
+ * is all of it. */
 static inline bool vf_is_now(const struct verify *v, int tensor) {
+    if (v->system) return v->p->tensors[tensor].flagged || v->p->tensors[tensor].shared;
     return !v->has_unfenced || v->p->tensors[tensor].tagged != v->fenced;
 }
 /* The event does not count now. */
 static inline bool vf_is_out(const struct verify *v, int event) {
+    if (v->system) return v->p->events[event].scope != ET_SCOPE_SYSTEM;
     return v->fenced && v->p->events[event].unfenced;
 }
 

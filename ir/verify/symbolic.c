@@ -337,6 +337,15 @@ static bool check_fenced(struct verify *v, struct symbolic **out) {
     return ok && !vl_spent(s->work);
 }
 
+/* The order of tasks on different devices: events of the system alone make edges. */
+static bool check_system(struct verify *v, struct symbolic **out) {
+    struct symbolic *s = *out = create(v, (*out)->scratch);
+    v->system = true;
+    bool ok = set_up(s) && vs_list_edges(s) && check_order(s);
+    v->system = false;
+    return ok && !vl_spent(s->work);
+}
+
 bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
     v->round = et_arena_create();
     et_arena *scratch = et_arena_create();
@@ -349,6 +358,7 @@ bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example
               vs_contents(s) && vs_queues(s);
     ok &= !vl_spent(s->work);
     if (ok && v->has_unfenced) ok = check_fenced(v, &s);
+    if (ok && v->has_flagged) ok = check_system(v, &s);
     memcpy(v->loop, was, loops);
     *out_stuck = s->stuck;
     *out_example = NULL;

@@ -1,5 +1,6 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
+#include "ir/program/deal.h"
 #include "ir/program/stream.h"
 #include "ir/program/tags.h"
 #include "ir/verify/steps/steps.h"
@@ -151,11 +152,21 @@ static vf_status look_at_fenced(struct verify *v, bool *ok) {
     return s;
 }
 
+/* The order of tasks on different devices: events of the system alone count. */
+static vf_status look_at_system(struct verify *v, bool *ok) {
+    v->system = true;
+    vf_status s = order_tasks(v);
+    *ok = s == VF_OK && vf_hazards(v);
+    v->system = false;
+    return s;
+}
+
 static bool look(struct verify *v) {
     v->round = et_arena_create();
     vf_status s = order_tasks(v);
     bool ok = s == VF_OK && vf_queues(v) && vf_hazards(v) && vf_contents(v);
     if (ok && v->has_unfenced) s = look_at_fenced(v, &ok);
+    if (ok && v->has_flagged) s = look_at_system(v, &ok);
     if (s == VF_TOO_LARGE) ok = !vf_instances(v) || vf_contents(v);
     int64_t tasks = 0;
     for (int i = 0; ok && i < v->ninst; i++)
@@ -415,8 +426,11 @@ static bool check_orders(struct verify *v) {
 
 static bool check_tags(struct verify *v) {
     const char *problem = et_tags_problem(v->p);
+    if (!problem) problem = et_deal_problem(v->p);
     if (problem) vf_error(v, -1, "%s", problem);
     v->has_unfenced = vf_has_unfenced(v->p);
+    for (int t = 0; t < v->p->ntensors; t++)
+        v->has_flagged |= v->p->tensors[t].flagged || v->p->tensors[t].shared;
     return !problem;
 }
 

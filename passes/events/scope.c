@@ -72,9 +72,47 @@ static bool local_along(struct scopes *s, int event, int d) {
     return true;
 }
 
+/* What devices exchange with flags or share, and the tasks of one end of an event touch. */
+struct exchanged {
+    const et_program *p;
+    bool *stored, *loaded; /* by tensor */
+};
+
+static void note_flagged(void *ctx, const et_step *step, int tensor, bool is_store,
+                         const et_expr *index) {
+    struct exchanged *x = ctx;
+    (void)step, (void)index;
+    if (x->p->tensors[tensor].flagged || x->p->tensors[tensor].shared)
+        (is_store ? x->stored : x->loaded)[tensor] = true;
+}
+
+/* Tasks that notify the event store what devices exchange with flags, and tasks that wait for it
+ * take it. */
+static bool exchanges(const et_program *p, int event) {
+    size_t n = (size_t)p->ntensors + 1;
+    struct exchanged from = {p, et_alloc(p->g->arena, n), et_alloc(p->g->arena, n)};
+    struct exchanged to = {p, et_alloc(p->g->arena, n), et_alloc(p->g->arena, n)};
+    bool any = false;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        bool tells = false, waits = false;
+        for (int k = 0; k < g->nnotifies; k++)
+            tells |= g->notifies[k].event == event;
+        for (int k = 0; k < g->nwaits; k++)
+            waits |= g->waits[k].event == event;
+        if (tells) et_func_accesses(p, &p->funcs[g->func], note_flagged, &from);
+        if (waits) et_func_accesses(p, &p->funcs[g->func], note_flagged, &to);
+    }
+    for (int t = 0; t < p->ntensors; t++)
+        any |= from.stored[t] && to.loaded[t];
+    return any;
+}
+
 void et_infer_scopes(et_program *p) {
     struct scopes s = {.p = p, .x = p->g->exprs};
-    bool sliced = false;
+    bool sliced = false, flagged = false;
+    for (int t = 0; t < p->ntensors; t++)
+        flagged |= p->tensors[t].flagged || p->tensors[t].shared;
     for (int i = 0; i < p->ngrids; i++)
         sliced |= p->grids[i].slice.count > 0;
     if (sliced) s.owner = et_alloc(p->g->arena, MOST_INDICES * sizeof *s.owner);
@@ -82,6 +120,7 @@ void et_infer_scopes(et_program *p) {
         p->events[e].scope = ET_SCOPE_DEVICE;
         for (int d = 0; sliced && d < p->events[e].rank; d++)
             if (local_along(&s, e, d)) p->events[e].scope = ET_SCOPE_DIE;
+        if (flagged && exchanges(p, e)) p->events[e].scope = ET_SCOPE_SYSTEM;
     }
 }
 

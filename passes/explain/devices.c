@@ -30,12 +30,23 @@ static double elements(const struct explain *e, const et_tensor *t, const int64_
 static void put_exchange(const struct explain *e, const et_tensor *t) {
     const int64_t *least = e->syms[0], *most = e->syms[e->nsamples - 1];
     int others = e->p->g->devices - 1;
-    double word = 2 * et_dtype_width(t->shape.dtype);
-    fprintf(e->to, "  %%%s: the sum over devices of %s elements, one-shot: to %d other%s %s",
-            t->name, et_dims_text(e->x, t->shape.rank, t->shape.dim), others,
-            others == 1 ? "" : "s each", explain_bytes(e, word * elements(e, t, least)));
+    double word = (t->tagged ? 2 : 1) * et_dtype_width(t->shape.dtype);
+    if (t->dealt) word /= e->p->g->devices;
+    fprintf(e->to, "  %%%s: the sum over devices of %s elements, %s: to %d other%s %s", t->name,
+            et_dims_text(e->x, t->shape.rank, t->shape.dim), t->dealt ? "by rows" : "one-shot",
+            others, others == 1 ? "" : "s each", explain_bytes(e, word * elements(e, t, least)));
     if (e->nsamples > 1) fprintf(e->to, " to %s", explain_bytes(e, word * elements(e, t, most)));
-    fprintf(e->to, " a launch, a word of value and tag for each\n");
+    fprintf(e->to, " a launch, %s\n",
+            t->tagged ? "a word of value and tag for each"
+                      : "a flag for each counter of its event");
+}
+
+/* What each device sends the others of its rows. */
+static void put_shared(const struct explain *e, const et_tensor *t) {
+    const int64_t *most = e->syms[e->nsamples - 1];
+    double bytes = et_dtype_width(t->shape.dtype) * elements(e, t, most) / e->p->g->devices;
+    fprintf(e->to, "  %%%s: %s elements, each from the device that has its row: up to %s to each\n",
+            t->name, et_dims_text(e->x, t->shape.rank, t->shape.dim), explain_bytes(e, bytes));
 }
 
 void explain_devices(struct explain *e) {
@@ -58,5 +69,8 @@ void explain_devices(struct explain *e) {
     fprintf(e->to, "Weights of a device: %s of %s. ", explain_bytes(e, own), explain_bytes(e, all));
     fprintf(e->to, exchanges ? "Exchanged:\n" : "Nothing is exchanged.\n");
     for (int i = 0; i < p->ntensors; i++)
-        if (p->tensors[i].partial) put_exchange(e, &p->tensors[i]);
+        if (p->tensors[i].partial)
+            put_exchange(e, &p->tensors[i]);
+        else if (p->tensors[i].shared)
+            put_shared(e, &p->tensors[i]);
 }

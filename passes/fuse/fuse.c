@@ -68,6 +68,15 @@ static void force_reshapes(et_lowering *lo) {
     }
 }
 
+/* A tag for each element takes the link for as long again as the elements do; a flag takes two
+ * fences, and the link there once more, for it is sent when they are there. */
+static int64_t most_tagged(const et_pass_options *o, int devices) {
+    const et_machine *m = o->machine;
+    if (o->exchange != ET_EXCHANGE_AUTO) return o->exchange == ET_EXCHANGE_TAGS ? INT64_MAX : 0;
+    double us = 2 * m->event_us + m->release_us + m->acquire_us;
+    return (int64_t)(m->link_gbs * 1e3 * us / (devices > 2 ? devices - 1 : 1));
+}
+
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
     size_t n = (size_t)pl->g->nvals;
@@ -77,6 +86,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     lo->apart = pl->apart;
+    lo->most_tagged = most_tagged(pl->opt, pl->g->devices);
     if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);
     et_leave_out_choices(lo, pl->opt);
     et_relay_weights(lo, pl->opt);

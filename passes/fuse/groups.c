@@ -1,5 +1,6 @@
 /* From the graph to groups: one group per tensor that is computed. */
 #include "ir/base/names.h"
+#include "ir/program/tags.h"
 #include "passes/fuse/lowering.h"
 #include "passes/pipeline/names.h"
 #include <string.h>
@@ -111,7 +112,11 @@ int et_temp_for(et_lowering *lo, et_value v) {
     for (int d = 0; d < shape.rank; d++)
         shape.dim[d] = et_most(lo, shape.dim[d]);
     int t = et_add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
-    if (partial) lo->p->tensors[t].partial = lo->g->devices;
+    if (!partial) return t;
+    et_tensor *sum = &lo->p->tensors[t];
+    sum->partial = lo->g->devices;
+    sum->flagged = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, v)->shape) > lo->most_tagged;
+    sum->max_bytes = et_tagged_bytes(sum, sum->max_bytes);
     return t;
 }
 

@@ -202,7 +202,8 @@ static bool worth_keeping(et_lowering *lo, const et_node *n) {
 static bool is_large_sum(const et_lowering *lo, const et_node *n) {
     const et_shape *s = &et_val_of(lo->g, n->result)->shape;
     return n->op == &et_op_exchange &&
-           (lo->apart || et_shape_max_bytes(lo->g->exprs, s) > MOST_SUM);
+           (lo->apart || et_shape_max_bytes(lo->g->exprs, s) > MOST_SUM ||
+            et_shape_max_bytes(lo->g->exprs, s) > lo->most_tagged);
 }
 
 static void plan_node(et_lowering *lo, const et_node *n, int loop) {

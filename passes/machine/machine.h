@@ -35,6 +35,7 @@ typedef struct {
     double launch_us;        /* of a kernel */
 
     /* For the simulator of schedules (simulate.h): */
+    double link_gbs;  /* from a device to another of the same machine, one way */
     double cache_mb;  /* in front of memory, for the whole chip */
     double load_kb;   /* of weights that a workgroup has in flight at once */
     double stream_us; /* that the weight stream adds to a task */

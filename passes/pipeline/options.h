@@ -25,6 +25,15 @@ typedef enum {
 } et_flags;
 const char *et_flags_name(int); /* NULL past the last one */
 
+/* What says that a sum over devices has come (ir/program/tags.h). */
+typedef enum {
+    ET_EXCHANGE_AUTO,  /* what is predicted to be faster */
+    ET_EXCHANGE_TAGS,  /* a tag for each element */
+    ET_EXCHANGE_FLAGS, /* a flag for all that a counter counts */
+    ET_EXCHANGE_ROWS   /* the same in two steps, by rows, where that can be */
+} et_exchange;
+const char *et_exchange_name(int); /* NULL past the last one */
+
 typedef struct {
     const et_machine *machine;
     const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
@@ -38,6 +47,7 @@ typedef struct {
     bool claims_chosen;        /* CLAIMED: only tasks that are predicted to gain by it */
     et_placement placement;
     et_flags flags;
+    et_exchange exchange;
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */

@@ -29,6 +29,11 @@ const char *et_placement_name(int i) {
     return i >= 0 && i <= ET_PLACEMENT_ALL ? names[i] : NULL;
 }
 
+const char *et_exchange_name(int i) {
+    static const char *const names[] = {"auto", "tags", "flags", "rows"};
+    return i >= 0 && i <= ET_EXCHANGE_ROWS ? names[i] : NULL;
+}
+
 const char *et_flags_name(int i) {
     static const char *const names[] = {"auto", "all", "none"};
     return i >= 0 && i <= ET_FLAGS_NONE ? names[i] : NULL;
@@ -70,6 +75,7 @@ static void check_text(const et_pipeline *pl, const char *pass) {
  * ring has been cut for it. */
 static bool is_done(const et_program *p, const et_pass_options *opt, int pass) {
     if (passes[pass].from < p->stage) return true;
+    if (passes[pass].fn == et_pass_deal) return p->rows.id != 0;
     if (passes[pass].fn == et_pass_stream) return p->ring.slots > 0 && et_may_stream(opt);
     return passes[pass].fn == et_pass_memory && p->workspace_bytes > 0;
 }

@@ -26,6 +26,11 @@ static int64_t lower(et_tiler *t, et_expr e) {
     return et_bounds(t->x, e, &lo, &hi) && lo > 0 ? lo : 1;
 }
 
+/* CUs that have tiles of the group: those of each device where its rows are dealt. */
+static int cus_of(const et_tiler *t) {
+    return t->opt->machine->cus * (t->gr->dealt ? t->p->g->devices : 1);
+}
+
 static int power_below(int64_t n) {
     int p = 1;
     while (p * 2 <= n)
@@ -65,7 +70,7 @@ static int power_above(int64_t n, int most) {
  * tiles than that takes, since what a tile costs beside its elements is as much as a few thousand.
  */
 static int64_t element_budget(et_tiler *t, const struct longest *l) {
-    int64_t total = 1, cus = et_tile_own_cus(t->p, t->gr, t->opt->machine->cus);
+    int64_t total = 1, cus = et_tile_own_cus(t->p, t->gr, cus_of(t));
     for (int d = 0; d < t->gr->rank; d++) {
         int64_t n = upper(t, et_tiler_extent(t, d));
         total = n > INT32_MAX / total ? INT32_MAX : total * n;
@@ -78,7 +83,7 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
     if (l->each) { /* and each a long sum, which takes longer than others on the same CUs */
-        cus = t->opt->machine->cus;
+        cus = cus_of(t);
         int64_t share = (total + cus - 1) / (cus > 0 ? cus : 1);
         return share < FEW_SUMS ? FEW_SUMS : power_above(share, ROW_ELEMENTS);
     }
@@ -90,7 +95,7 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
 static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
     const et_group *gr = t->gr;
     int64_t all = 1, least = 1, few = l->extent > LONG_ROW ? 1 : FEW_ROWS;
-    int64_t cus = et_tile_own_cus(t->p, t->gr, t->opt->machine->cus);
+    int64_t cus = et_tile_own_cus(t->p, t->gr, cus_of(t));
     for (int d = 0; d < gr->rank; d++) {
         et_expr rows = d < gr->rank - 1 || gr->rank == 1 ? et_tiler_extent(t, d) : et_int(t->x, 1);
         int64_t n = upper(t, rows), lo = lower(t, rows);
@@ -150,6 +155,7 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
             most = rows < left ? rows : left;
         tile[d] = n <= most ? (int)n : power_below(most > 0 ? most : 1);
         if (gr->tile[d]) tile[d] = gr->tile[d] < n ? gr->tile[d] : (int)n;
+        if (gr->dealt && !d && tile[d] > t.p->deal_unit) tile[d] = t.p->deal_unit;
         while (tile[d] > 1 && et_tiler_straddles(&t, d, tile[d]))
             tile[d] = power_below(tile[d] - 1);
         left /= tile[d];

@@ -133,7 +133,7 @@ static bool read_outside(const struct join *j, int member) {
 /* ---- tasks of one tile ---- */
 
 static bool is_hinted(const et_group *gr) {
-    bool any = gr->hint != ET_HINT_NONE || gr->slice.count || gr->range.to;
+    bool any = gr->hint != ET_HINT_NONE || gr->slice.count || gr->range.to || gr->dealt;
     for (int d = 0; d < gr->rank; d++)
         any |= gr->tile[d] != 0;
     return any;

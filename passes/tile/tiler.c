@@ -33,6 +33,7 @@ et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
                        .loop = gr->loop,
                        .range = gr->range,
                        .hint = gr->hint};
+    t.grid.deal.coord = -1;
     for (int d = 0; d < gr->rank; d++)
         t.inner[d] = t.piece[d] = -1;
     return t;
@@ -66,8 +67,10 @@ void et_tiler_axis(et_tiler *t, int d, int tile) {
     t->tile[d] = tile;
     et_slice s = t->gr->slice;
     if (s.count && d == s.coord) et_tiler_slice(t);
+    if (t->gr->dealt && d == 0) t->grid.deal = (et_grid_deal){tile, t->f.ncoords};
     et_expr c =
         et_tiler_coord(t, et_printf(t->p->g->arena, "%s0", axis), et_ceil_div(t->x, extent, size));
+    if (et_x(t->x, c)->op == ET_X_INT && d == 0) t->grid.deal.coord = -1;
     t->outer[d] = et_mul(t->x, c, size);
     t->at[d] = t->outer[d];
     if (tile == 1) return;

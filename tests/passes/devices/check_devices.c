@@ -1,8 +1,11 @@
-/* check_devices FILE.etg N [--seeds K] [--set DIM=V]...: divide FILE among N devices, run the
- * program of all of them in several legal orders, and compare outputs and states, put together of
- * their parts, with the graph interpreter on the whole graph. Status 3: it cannot be divided. */
+/* check_devices FILE.etg N [--seeds K] [--set DIM=V]... [--exchange HOW] [--mutants LEAST]: divide
+ * FILE among N devices, run the program of all of them in several legal orders, and compare outputs
+ * and states, put together of their parts, with the graph interpreter on the whole graph. Then, of
+ * the program changed in one place at a time, those that compute something else in some order must
+ * be refused by the verifier, and be LEAST at least. Status 3: it cannot be divided. */
 #include "ir/graph/op_util.h"
 #include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
 #include "passes/divide/divide.h"
 #include "passes/passes.h"
 #include "tests/support/random_model.h"
@@ -151,6 +154,114 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name,
     return same ? worst : INFINITY;
 }
 
+/* ---- mutants ---- */
+
+struct mutants {
+    struct check *c;
+    uint64_t seeds;
+    int wrong, refused, passed; /* that compute something else; refused by the verifier; neither */
+    bool ok;
+};
+
+static bool computes_the_same(struct mutants *m) {
+    char err[ET_INTERP_ERR] = "";
+    const char *name = "";
+    for (uint64_t seed = 0; seed < m->seeds; seed++)
+        if (!(worst_of(m->c, seed, &name, err) < 1e-2)) return false;
+    return true;
+}
+
+static void try(struct mutants *m, const char *what, const char *where) {
+    const et_verify_options opt = {.dies = 2, .work = ET_VERIFY_WORK / 16};
+    et_diags *said = et_diags_create(m->c->a);
+    bool accepted = et_verify(m->c->p, &opt, said, NULL), same = computes_the_same(m);
+    m->wrong += !same;
+    m->refused += !accepted;
+    m->passed += accepted && same;
+    if (!accepted || same) return;
+    printf("accepted, and computes something else: %s of %s\n", what, where);
+    m->ok = false;
+}
+
+static void mutate_events(struct mutants *m) {
+    et_program *p = m->c->p;
+    for (int e = 0; e < p->nevents; e++) {
+        et_scope was = p->events[e].scope;
+        if (was != ET_SCOPE_SYSTEM) continue;
+        p->events[e].scope = ET_SCOPE_DEVICE;
+        try(m, "the scope", p->events[e].name);
+        p->events[e].scope = was;
+    }
+}
+
+static void mutate_wait(struct mutants *m, et_grid *g, int i) {
+    et_wait was = g->waits[i];
+    const et_event *e = &m->c->p->events[was.event];
+    if (e->scope != ET_SCOPE_SYSTEM) return;
+    g->waits[i] = g->waits[--g->nwaits];
+    try(m, "a wait left out", g->name);
+    g->waits[g->nwaits++] = g->waits[i];
+    for (int d = 0; d < e->rank; d++) {
+        g->waits[i] = was;
+        g->waits[i].lo[d] = was.hi[d];
+        try(m, "the first counters of a wait", g->name);
+        g->waits[i].lo[d] = was.lo[d], g->waits[i].hi[d] = was.lo[d];
+        try(m, "the last counters of a wait", g->name);
+    }
+    g->waits[i] = was;
+}
+
+static void mutate_grids(struct mutants *m) {
+    et_program *p = m->c->p;
+    for (int i = 0; i < p->ngrids; i++) {
+        et_grid *g = &p->grids[i];
+        et_grid_deal was = g->deal;
+        g->deal = was.rows ? (et_grid_deal){0} : (et_grid_deal){1, 0};
+        if (was.rows || (p->rows.id && p->funcs[g->func].ncoords))
+            try(m, "who runs the tiles", g->name);
+        g->deal = (et_grid_deal){2 * was.rows, was.coord};
+        if (was.rows) try(m, "the rows of a tile", g->name);
+        g->deal = (et_grid_deal){was.rows, -1};
+        if (was.rows && was.coord >= 0) try(m, "the device of all tiles", g->name);
+        g->deal = was;
+        for (int w = 0; w < g->nwaits; w++)
+            mutate_wait(m, g, w);
+    }
+}
+
+static void mutate_tensors(struct mutants *m) {
+    et_program *p = m->c->p;
+    for (int t = 0; t < p->ntensors; t++) {
+        et_tensor *x = &p->tensors[t], was = *x;
+        x->shared = !was.shared;
+        if (was.kind == ET_TENSOR_TEMP && !was.partial) try(m, "who gets", was.name);
+        *x = was;
+        x->dealt = was.dealt ? 0 : x->shape.rank;
+        if (was.flagged && p->rows.id) try(m, "the rows", was.name);
+        x->dealt = x->shape.rank;
+        if (was.dealt) try(m, "the dimension of rows", was.name);
+        *x = was;
+    }
+}
+
+/* Changed in what several devices go by; the other mutants are in tests/passes/verify. */
+static bool check_mutants(struct check *c, uint64_t seeds, int least) {
+    struct mutants m = {.c = c, .seeds = seeds, .ok = true};
+    mutate_events(&m);
+    mutate_grids(&m);
+    mutate_tensors(&m);
+    printf("%d mutants compute something else, %d are refused, %d are neither\n", m.wrong,
+           m.refused, m.passed);
+    return m.ok && m.wrong >= least;
+}
+
+static et_exchange exchange_of(const char *name) {
+    int i = 0;
+    while (et_exchange_name(i) && strcmp(et_exchange_name(i), name) != 0)
+        i++;
+    return (et_exchange)i;
+}
+
 static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
     for (int i = 3; i + 1 < argc; i += 2)
         if (strcmp(argv[i], name) == 0) return argv[i + 1];
@@ -161,7 +272,8 @@ int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
     const et_pass_options opt = {.machine =
-                                     et_machine_for(option(argc, argv, "--target", "gfx942"))};
+                                     et_machine_for(option(argc, argv, "--target", "gfx942")),
+                                 .exchange = exchange_of(option(argc, argv, "--exchange", "auto"))};
     c.devices = argc > 2 ? atoi(argv[2]) : 0;
     bool ok = c.devices > 1 && c.devices <= MOST;
     c.g = ok ? tm_parse(c.a, d, argv[1]) : NULL;
@@ -198,6 +310,8 @@ int main(int argc, char **argv) {
         printf("%s on %d devices, %d sums, seed %llu: worst relative error %.2g %s %s\n", argv[1],
                c.devices, exchanges, (unsigned long long)seed, worst, name, err);
     }
+    int least = atoi(option(argc, argv, "--mutants", "-1"));
+    if (ok && least >= 0) ok = check_mutants(&c, seeds, least);
     if (!ok) fprintf(stderr, "failed %s\n", err);
     et_arena_destroy(c.a);
     return !ok;

@@ -25,6 +25,26 @@ if cmp -s "$out/good.eti" "$out/bad.eti"; then echo "nothing to break" && exit 1
 says 'stored twice in a launch' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
 sed 's/ partial tagged/ partial/' "$out/good.eti" > "$out/bad.eti"
 says 'partial' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+# The same of what is exchanged by rows; and no task reads rows that another device has.
+"$etcc" "$here/mlp.etg" --devices=2 --variants=1 --exchange=rows --to scheduled -o "$out/rows.eti"
+"$etcc" "$out/rows.eti" --to scheduled -o "$out/again.eti"
+cmp "$out/rows.eti" "$out/again.eti"
+"$etcc" "$here/mlp.etg" --devices=2 --variants=1 --exchange=rows --to fused -o "$out/fused.eti"
+"$etcc" "$out/fused.eti" --to scheduled -o "$out/again.eti"
+grep -q ' dealt 4 along i0' "$out/again.eti"
+bad() { # WORDS SED-SCRIPT
+    sed "$2" "$out/rows.eti" > "$out/bad.eti"
+    if cmp -s "$out/rows.eti" "$out/bad.eti"; then echo "nothing to break: $2" && exit 1; fi
+    says "$1" "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+}
+bad 'is not ordered\|no event\|cannot' 's/ scope system/ scope device/'
+bad 'reads what each has its rows of' 's/ dealt 4 along i0//; s/ shared / /'
+bad 'reads what each has its rows of: %h.exchange' 's/ shared / /'
+bad 'no rows are\|cannot be' '/^rows /d'
+bad 'do not divide' 's/^rows N by 4/rows N by 3/'
+bad 'there is no j9' 's/ along i0/ along j9/'
+"$etcc" "$here/mlp.etg" --devices=2 --exchange=rows --explain="$out/text" --to scheduled -o "$out/x.eti"
+grep -q 'each from the device that has its row' "$out/text"
 sed '/^devices/d' "$out/good.eti" > "$out/bad.eti"
 says "'devices' says before this" "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
 # Weights split as asked, or not at all.

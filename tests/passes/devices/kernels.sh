@@ -5,10 +5,11 @@ bin=$1 here=$2 models=$3 out=$4 target=$5
 rm -rf "$out" && mkdir -p "$out"
 compiled='' runs=${ETCC_LONG:+3}
 runs=${runs:-1}
-check() { # MODEL.etg DEVICES OPTIONS OF check_kernel...
-    model=$1 n=$2 && shift 2
-    [ "$compiled" = "$model $n" ] || "$bin/etcc" "$model" --devices=$n --target=$target -o "$out/k.$n"
-    compiled="$model $n"
+check() { # 'MODEL.etg OPTION...' DEVICES OPTIONS OF check_kernel...
+    asked=$1 model=${1%% *} n=$2 && shift 2
+    # shellcheck disable=SC2086
+    [ "$compiled" = "$asked $n" ] || "$bin/etcc" $asked --devices=$n --target=$target -o "$out/k.$n"
+    compiled="$asked $n"
     "$bin/check_kernel" "$model" "$out/k.$n" "$@" --device "emu:$target:cus=8:agents=$n" \
         --device "emu:$target:cus=6:agents=$n:seed=7" --runs "$runs" --workgroups 0 --workgroups 4
 }
@@ -26,6 +27,16 @@ for schedule in dynamic hybrid; do
     "$bin/etcc" "$here/gqa.etg" --devices=2 --schedule=$schedule --target=$target -o "$out/k.$schedule"
     "$bin/check_kernel" "$here/gqa.etg" "$out/k.$schedule" --device "emu:$target:cus=8:agents=2" --device "emu:$target:cus=6:agents=2:seed=3" \
         --runs 3 --workgroups 0 --workgroups 2
+done
+# Sums with flags in place of tags, of all rows or in two steps.
+for how in flags rows; do
+    for n in 2 4; do
+        for schedule in static dynamic; do
+            check "$here/gqa.etg --exchange=$how --schedule=$schedule" $n --set N=5
+        done
+    done
+    check "$here/mlp.etg --exchange=$how" 4
+    check "$models/llama.etg --exchange=$how" 2 --set N=7
 done
 "$bin/etcc" "$here/mlp.etg" --devices=2 --flag-in-data=all --target=$target -o "$out/k.all"
 "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3

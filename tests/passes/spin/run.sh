@@ -41,6 +41,11 @@ wrong claims -DMUTANT_COUNTED_BY_LOAD_AND_STORE
 wrong claims -DMUTANT_SHARED_BEFORE_ALL_HAVE_READ
 wrong claims -DMUTANT_NEXT_GRID_SHARED_EARLY
 wrong claims -DMUTANT_CLAIMED_OUT_OF_ORDER
+right exchange
+wrong exchange -DMUTANT_NO_RELEASE
+wrong exchange -DMUTANT_FIRST_TELLS
+wrong exchange -DMUTANT_OWN_FLAG
+wrong exchange -DMUTANT_FLAG_OF_ANY_LAUNCH
 ends hybrid -DPOLLING
 wrong hybrid -DPOLLING -DMUTANT_BLIND_TO_THE_DEVICE
 wrong ring -DMUTANT_SLOT_OVERWRITTEN
@@ -140,7 +145,8 @@ mkdir -p "$build"
 build=$(cd "$build" && pwd)
 
 # The steps that the model names are functions of codegen.
-for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" "$here/devices.pml" "$here/claims.pml" | grep -v '^arrives$'); do
+for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml" "$here/flags.pml" "$here/devices.pml" "$here/claims.pml" "$here/exchange.pml" |
+    grep -v -x -e arrives -e stored); do
     grep -rq "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here/../../../codegen" && continue
     echo "spin: the model's step $step is no function of codegen"
     exit 1
