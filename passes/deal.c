@@ -155,7 +155,7 @@ static enum how how_read(const struct deal *d, int tensor) {
     const et_group *from = group_that_stores(d, tensor, true);
     if (!from || !is_read_by_others(d, tensor)) return ALONE;
     if (!group_that_stores(d, tensor, false) && !d->p->tensors[tensor].carried &&
-        stays_in_loop(d, tensor, from->loop))
+        (from->loop < 0 || from->to.rank < ET_MAX_RANK) && stays_in_loop(d, tensor, from->loop))
         return SHARED;
     int at = item_of(d, from->loop);
     return at >= 0 && are_behind(d, tensor, at) ? COPIED : NEVER;

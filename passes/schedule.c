@@ -259,9 +259,10 @@ bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by
         for (int k = 0; k < f->nsteps && uneven(claimed, &claimed->grids[i]); k++)
             if (et_step_stages(f, &f->steps[k]) > 1) return true;
     }
-    /* Between what was measured to lose by 3 %, predicted 0.991, and to win by 2 to 12, 0.986: one
-     * layer of 128 experts, 64 and 128 tokens. */
-    const double worth = 0.99;
+    /* The simulator takes streams of such tiles for faster than they are. Between what was measured
+     * to lose by 3 %, predicted 1.017, and to win by 2 to 12, 1.013: one layer of 128 experts, 64
+     * and 128 tokens. */
+    const double worth = 1.015;
     return time_of(claimed, claimed_by) < worth * time_of(streamed, streamed_by);
 }
 
