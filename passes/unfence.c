@@ -140,16 +140,7 @@ static bool hands_over(struct unfencing *c, int event) {
     size_t n = (size_t)p->ntensors + 1;
     struct shared from = {c, et_alloc(c->pl->g->arena, n), et_alloc(c->pl->g->arena, n)};
     struct shared to = {c, et_alloc(c->pl->g->arena, n), et_alloc(c->pl->g->arena, n)};
-    for (int i = 0; i < p->ngrids; i++) {
-        const et_grid *g = &p->grids[i];
-        bool tells = false, waits = false;
-        for (int k = 0; k < g->nnotifies; k++)
-            tells |= g->notifies[k].event == event;
-        for (int k = 0; k < g->nwaits; k++)
-            waits |= g->waits[k].event == event;
-        if (tells) et_func_accesses(p, &p->funcs[g->func], note, &from);
-        if (waits) et_func_accesses(p, &p->funcs[g->func], note, &to);
-    }
+    et_event_accesses(p, event, note, &from, &to);
     for (int t = 0; t < p->ntensors; t++)
         if ((from.stored[t] && to.touched[t]) || (from.touched[t] && to.stored[t])) return true;
     return false;

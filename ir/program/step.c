@@ -379,6 +379,19 @@ void et_func_accesses(const et_program *p, const et_func *f, et_access_fn fn, vo
                         &(struct accesses){&f->steps[i], fn, ctx});
 }
 
+void et_event_accesses(const et_program *p, int event, et_access_fn fn, void *tells, void *waits) {
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        bool notifies = false, waiting = false;
+        for (int k = 0; k < g->nnotifies; k++)
+            notifies |= g->notifies[k].event == event;
+        for (int k = 0; k < g->nwaits; k++)
+            waiting |= g->waits[k].event == event;
+        if (notifies) et_func_accesses(p, &p->funcs[g->func], fn, tells);
+        if (waiting) et_func_accesses(p, &p->funcs[g->func], fn, waits);
+    }
+}
+
 /* ---- groups ---- */
 
 int et_group_exprs(et_group *gr, et_expr *out[ET_GROUP_EXPRS]) {

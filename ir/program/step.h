@@ -108,6 +108,9 @@ void et_step_touches(const et_exprs *, const et_step *, et_touch_fn, void *ctx);
 typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is_store,
                              const et_expr *index);
 void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
+/* Of the tasks that notify an event, with the context TELLS, and of those that wait for it, with
+ * WAITS. */
+void et_event_accesses(const et_program *, int event, et_access_fn, void *tells, void *waits);
 
 /* Pointers to a group's expressions, missing ones left out: those over its axes, then the 2 *
  * nproduct operands of its products. Returns how many. */

@@ -93,16 +93,7 @@ static bool exchanges(const et_program *p, int event) {
     struct exchanged from = {p, et_alloc(p->g->arena, n), et_alloc(p->g->arena, n)};
     struct exchanged to = {p, et_alloc(p->g->arena, n), et_alloc(p->g->arena, n)};
     bool any = false;
-    for (int i = 0; i < p->ngrids; i++) {
-        const et_grid *g = &p->grids[i];
-        bool tells = false, waits = false;
-        for (int k = 0; k < g->nnotifies; k++)
-            tells |= g->notifies[k].event == event;
-        for (int k = 0; k < g->nwaits; k++)
-            waits |= g->waits[k].event == event;
-        if (tells) et_func_accesses(p, &p->funcs[g->func], note_flagged, &from);
-        if (waits) et_func_accesses(p, &p->funcs[g->func], note_flagged, &to);
-    }
+    et_event_accesses(p, event, note_flagged, &from, &to);
     for (int t = 0; t < p->ntensors; t++)
         any |= from.stored[t] && to.loaded[t];
     return any;
