@@ -13,6 +13,8 @@ program() { # KIND N
     echo "model m"
     case $1 in
     gather) printf 'input x : i32[8]\na = x\n' ;;
+    diamond | fanout | fanin | concat | dtypes | tree) printf 'dim N in 1..64\ninput x : f32[N, 64]\na = x\n' ;;
+    loops2) printf 'dim N in 1..64\ninput x : f32[N]\na = x\n' ;;
     rows | norm) printf 'dim N in 1..64\ninput x : f32[N, 64]\nweight g : f32[64]\na = x\n' ;;
     group) printf 'dim N in 1..64\ninput x : i32[N]\na = x\n' ;;
     rotate) printf 'dim N in 1..64\ninput x : f32[N, 8, 64]\ninput p : i32[N]\na = x\n' ;;
@@ -38,6 +40,19 @@ program() { # KIND N
     topk) lines "$2" 'a, i% = topk(a, 8)' ;;
     output) lines "$2" 'output y% = x + %' ;;
     update) echo 'state s : f32[8, 8]' && lines "$2" 's[0, :] = x[1]' ;;
+    # Of the following a line, or a few, have two to four operators.
+    loops2) lines "$(($2 / 4))" 'for l% in 0..3 { for k% in 0..2 { a = tanh(a) + l% + k% } }' ;;
+    diamond) lines "$(($2 / 4))" "$(printf 'b%% = softmax(a)\nc%% = softmax(a * 2)\na = b%% + c%%')" ;;
+    fanout) lines "$(($2 / 2))" 'output y% = softmax(x * %)' ;;
+    fanin) lines "$(($2 / 3))" 'a = a + softmax(x + %)' ;;
+    concat) lines "$(($2 / 4))" 'a = tanh(concat(a[:, 5:], a[:, :5], axis=1))' ;;
+    dtypes) lines "$(($2 / 5))" "$(printf 'b%% = bf16(softmax(a))\nc%% = f16(f32(b%%) * 3)\na = f32(c%%) + mean(f32(c%%), axis=1, keep=1)')" ;;
+    states) lines "$(($2 / 2))" "$(printf 'state s%% : f32[8, 8]\ns%%[0, :] = x[1] + %%')" ;;
+    inputs) lines "$(($2 / 2))" "$(printf 'input x%% : f32[8, 8]\na = softmax(a + x%%)')" ;;
+    tree) awk -v n="$(($2 / 2))" 'BEGIN {
+              for (i = 0; i < n; i++) printf "t%d = softmax(x + %d)\n", i, i
+              for (i = 0; i + 1 < 2 * n - 1; i += 2) printf "t%d = t%d + t%d\n", n + i / 2, i, i + 1
+              print "a = t" 2 * n - 2 }' ;;
     # A cycle of operators, one of them with a number of its own in each round.
     mixed) lines "$(($2 / 5))" "$(printf 'a = softmax(a @ x)\na = silu(a) * x + %%\na = a.T @ x\na = a / (1 + mean(a * a, axis=0))')" ;;
     # Products of which no two have the same shape, up to a thousand.
@@ -50,7 +65,7 @@ program() { # KIND N
                 print "output y = b" }' ;;
     esac
     case $1 in
-    output | shapes | update) ;;
+    output | shapes | update | fanout | states) ;;
     *) echo 'output y = a' ;;
     esac
 }
@@ -83,7 +98,8 @@ echo
 printf '| --- |'
 for _; do printf ' --- |'; done
 echo
-for kind in relu product softmax rows norm group topk gather rotate reshape loop attention output update mixed shapes; do
+for kind in relu product softmax rows norm group topk gather rotate reshape loop attention output update mixed shapes \
+    loops2 diamond fanout fanin concat dtypes states inputs tree; do
     printf '| %s |' "$kind"
     for n; do
         program "$kind" "$n" >"$kind.etg"
