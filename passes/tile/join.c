@@ -15,6 +15,7 @@ enum {
     ROOM = 16 << 10, /* bytes of local memory, of which others have more anyway */
     STEPS = 64,      /* of a task: one more event is little beside so many, and what LLVM takes for
                       * a function grows faster than the function */
+    ROW_STEPS = 12,  /* of one with a tile for each row, of which a router has some ten */
 };
 
 /* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
@@ -482,8 +483,9 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
 static bool joins_as(const struct join *j, int g, const et_grid *whole) {
     const et_func *f = &j->p->funcs[whole->func];
     return whole->model == j->whole.model && whole->loop == j->whole.loop &&
-           j->bytes + member_bytes(j, whole->func) <= ROOM && j->nsteps + f->nsteps <= STEPS &&
-           reads(j, whole->func) && pays(j, &j->p->grids[g], whole);
+           j->bytes + member_bytes(j, whole->func) <= ROOM &&
+           j->nsteps + f->nsteps <= (j->rows ? ROW_STEPS : STEPS) && reads(j, whole->func) &&
+           pays(j, &j->p->grids[g], whole);
 }
 
 /* The group that reads what group G writes, the next in the list, or NULL. */
