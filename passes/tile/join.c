@@ -15,7 +15,7 @@ enum {
     ROOM = 16 << 10, /* bytes of local memory, of which others have more anyway */
     STEPS = 64,      /* of a task: one more event is little beside so many, and what LLVM takes for
                       * a function grows faster than the function */
-    ROW_STEPS = 12,  /* of one with a tile for each row, of which a router has some ten */
+    ROW_STEPS = 10,  /* of one with a tile for each row, of which a router has some ten */
 };
 
 /* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
