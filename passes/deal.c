@@ -14,9 +14,8 @@ struct deal {
     et_program *p;
     et_exprs *x;
     bool *dealt; /* by group */
-    bool *
-        not ; /* by group: others read its results, and cannot get them from the owners of rows */
-    int *dim; /* by tensor: that of its rows, -1: unknown */
+    bool *kept;  /* by group: not dealt, for others could not read its results */
+    int *dim;    /* by tensor: that of its rows, -1: unknown */
     et_expr rows;
 };
 
@@ -35,7 +34,7 @@ static int row_of(const struct deal *d, const et_group *gr, int rank, const et_e
 }
 
 static bool may_be_dealt(const struct deal *d, const et_group *gr) {
-    return !d->not [gr - d->p->groups] && gr->kind == ET_GROUP_STORE && !gr->nproduct &&
+    return !d->kept[gr - d->p->groups] && gr->kind == ET_GROUP_STORE && !gr->nproduct &&
            !gr->slice.count && gr->rank && gr->to.space == ET_LOAD_TENSOR &&
            d->p->tensors[gr->to.id].kind == ET_TENSOR_TEMP && !d->p->tensors[gr->to.id].partial &&
            row_of(d, gr, gr->to.rank, gr->to.index) >= 0 &&
@@ -313,7 +312,7 @@ static bool choose(struct deal *d, enum how *how, bool *again) {
     for (int t = 0; t < p->ntensors; t++) {
         how[t] = how_read(d, t);
         for (int i = 0; i < p->ngroups && how[t] == NEVER; i++)
-            if (d->dealt[i] && p->groups[i].to.id == t) d->not [i] = *again = true;
+            if (d->dealt[i] && p->groups[i].to.id == t) d->kept[i] = *again = true;
     }
     return any;
 }
@@ -344,7 +343,7 @@ bool et_pass_deal(et_pipeline *pl) {
     if (!p->g->devices || pl->opt->exchange == ET_EXCHANGE_FLAGS || pl->opt->quick) return true;
     if (pl->opt->exchange != ET_EXCHANGE_ROWS && !pays(pl)) return true;
     d.dealt = et_alloc(p->g->arena, groups);
-    d.not = et_alloc(p->g->arena, groups);
+    d.kept = et_alloc(p->g->arena, groups);
     d.dim = et_alloc(p->g->arena, ((size_t)p->ntensors + 1) * sizeof *d.dim);
     enum how *how = et_alloc(p->g->arena, ((size_t)p->ntensors + 1) * sizeof *how);
     for (bool again = true; again;) {

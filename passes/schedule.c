@@ -179,17 +179,11 @@ static bool claims_pay(const et_pipeline *pl, const et_grid *g) {
     return (uneven(pl->p, g) || routed(pl->p, g)) && tiles_of(pl, g).n > pl->opt->machine->cus;
 }
 
-static bool notifies(const et_grid *g, int event) {
-    for (int i = 0; i < g->nnotifies; i++)
-        if (g->notifies[i].event == event) return true;
-    return false;
-}
-
 /* Does each tile of NEXT wait for one counter of G's, which its coordinates name? */
 static bool waits_for_few(const et_program *p, const et_grid *next, const et_grid *g) {
     int of = 0;
     for (int i = 0; i < next->nwaits; i++) {
-        if (!notifies(g, next->waits[i].event)) continue;
+        if (!et_grid_notifies(g, next->waits[i].event)) continue;
         of++;
         if (et_wait_loads(p, &next->waits[i]) || et_wait_points(p, &next->waits[i]) != 1)
             return false;

@@ -38,12 +38,7 @@ static size_t iteration_args(const cg *g) {
 static bool is_inner(const et_program *p, int event) {
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *gr = &p->grids[i];
-        bool waits = false, tells = false;
-        for (int k = 0; k < gr->nwaits; k++)
-            waits |= gr->waits[k].event == event;
-        for (int k = 0; k < gr->nnotifies; k++)
-            tells |= gr->notifies[k].event == event;
-        if (waits && tells) return true;
+        if (et_grid_waits_for(gr, event) && et_grid_notifies(gr, event)) return true;
     }
     return false;
 }

@@ -379,16 +379,24 @@ void et_func_accesses(const et_program *p, const et_func *f, et_access_fn fn, vo
                         &(struct accesses){&f->steps[i], fn, ctx});
 }
 
+bool et_grid_notifies(const et_grid *g, int event) {
+    for (int i = 0; i < g->nnotifies; i++)
+        if (g->notifies[i].event == event) return true;
+    return false;
+}
+
+bool et_grid_waits_for(const et_grid *g, int event) {
+    for (int i = 0; i < g->nwaits; i++)
+        if (g->waits[i].event == event) return true;
+    return false;
+}
+
 void et_event_accesses(const et_program *p, int event, et_access_fn fn, void *tells, void *waits) {
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
-        bool notifies = false, waiting = false;
-        for (int k = 0; k < g->nnotifies; k++)
-            notifies |= g->notifies[k].event == event;
-        for (int k = 0; k < g->nwaits; k++)
-            waiting |= g->waits[k].event == event;
-        if (notifies) et_func_accesses(p, &p->funcs[g->func], fn, tells);
-        if (waiting) et_func_accesses(p, &p->funcs[g->func], fn, waits);
+        const et_func *f = &p->funcs[g->func];
+        if (et_grid_notifies(g, event)) et_func_accesses(p, f, fn, tells);
+        if (et_grid_waits_for(g, event)) et_func_accesses(p, f, fn, waits);
     }
 }
 

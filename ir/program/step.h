@@ -108,6 +108,8 @@ void et_step_touches(const et_exprs *, const et_step *, et_touch_fn, void *ctx);
 typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is_store,
                              const et_expr *index);
 void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
+bool et_grid_notifies(const et_grid *, int event);
+bool et_grid_waits_for(const et_grid *, int event);
 /* Of the tasks that notify an event, with the context TELLS, and of those that wait for it, with
  * WAITS. */
 void et_event_accesses(const et_program *, int event, et_access_fn, void *tells, void *waits);

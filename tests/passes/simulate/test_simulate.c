@@ -285,17 +285,19 @@ START_TEST(memory_is_shared) {
 }
 END_TEST
 
+static const char two_rows[] =
+    "eti 1 evented\nmodel early\ninput %x : bf16[32, 64]\nweight %w : bf16[32, 64]\n"
+    "output %y : f32[32, 32]\ntemp %h : bf16[32, 64]\n"
+    "func @a [i < 2] {\n  map [j < 16, k < 64]\n    %h[i * 16 + j, k] = %x[i * 16 + j, k]\n}\n"
+    "func @b [i < 2] {\n  contract bf16 [m < 16, n < 32] over k < 64\n"
+    "    a = %h[i * 16 + m, k]\n    $sum += a * %w[n, k]\n"
+    "  map [m < 16, n < 32]\n    %y[i * 16 + m, n] = $sum[0, m, n]\n}\n"
+    "event %e[2]\n"
+    "schedule {\n  task @a\n    notify %e[i]\n  task @b\n    wait %e[i]\n}\n";
+
 /* Two tiles of rows read the same weights, which move once, and begin before the wait. */
 START_TEST(weights) {
-    struct played *w = load(
-        "eti 1 evented\nmodel early\ninput %x : bf16[32, 64]\nweight %w : bf16[32, 64]\n"
-        "output %y : f32[32, 32]\ntemp %h : bf16[32, 64]\n"
-        "func @a [i < 2] {\n  map [j < 16, k < 64]\n    %h[i * 16 + j, k] = %x[i * 16 + j, k]\n}\n"
-        "func @b [i < 2] {\n  contract bf16 [m < 16, n < 32] over k < 64\n"
-        "    a = %h[i * 16 + m, k]\n    $sum += a * %w[n, k]\n"
-        "  map [m < 16, n < 32]\n    %y[i * 16 + m, n] = $sum[0, m, n]\n}\n"
-        "event %e[2]\n"
-        "schedule {\n  task @a\n    notify %e[i]\n  task @b\n    wait %e[i]\n}\n");
+    struct played *w = load(two_rows);
     play(w);
     NEAR(w->r.memory_bytes, 32 * 64 * 2 * 2 + 32 * 32 * 4); /* x, w, y; h stays near */
     const et_sim_task *b = find(w, 1, 0, 0);
@@ -306,16 +308,6 @@ START_TEST(weights) {
     drop(w);
 }
 END_TEST
-
-static const char two_rows[] =
-    "eti 1 evented\nmodel early\ninput %x : bf16[32, 64]\nweight %w : bf16[32, 64]\n"
-    "output %y : f32[32, 32]\ntemp %h : bf16[32, 64]\n"
-    "func @a [i < 2] {\n  map [j < 16, k < 64]\n    %h[i * 16 + j, k] = %x[i * 16 + j, k]\n}\n"
-    "func @b [i < 2] {\n  contract bf16 [m < 16, n < 32] over k < 64\n"
-    "    a = %h[i * 16 + m, k]\n    $sum += a * %w[n, k]\n"
-    "  map [m < 16, n < 32]\n    %y[i * 16 + m, n] = $sum[0, m, n]\n}\n"
-    "event %e[2]\n"
-    "schedule {\n  task @a\n    notify %e[i]\n  task @b\n    wait %e[i]\n}\n";
 
 static double body_of_b(struct played *w) {
     play(w);

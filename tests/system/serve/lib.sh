@@ -96,6 +96,12 @@ metric() {
     awk -v name="$1" 'index($0, name) == 1 { print $NF; found = 1; exit } END { if (!found) print "none" }' answer
 }
 
+all_end() { # PID...: clients, none of which fails
+    for _pid; do
+        wait "$_pid" || die 'a client failed'
+    done
+}
+
 resident() { # kilobytes; what was freed may be given back first
     awk '/^VmRSS/ { print $2 }' /proc/$server/status
 }

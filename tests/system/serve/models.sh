@@ -42,9 +42,8 @@ for _ in 1 2 3; do
             pids="$pids $!"
         done
     done
-    for pid in $pids; do
-        wait "$pid" || die 'a client failed'
-    done
+    # shellcheck disable=SC2086
+    all_end $pids
 done
 for got in got.*; do
     want=want.${got#got.}

@@ -21,9 +21,8 @@ all() { # FOLDER: answers of both models, all at once; to the longer one a promp
             pids="$pids $!"
         done
     done
-    for pid in $pids; do
-        wait "$pid" || die 'a client failed'
-    done
+    # shellcheck disable=SC2086
+    all_end $pids
     for f in "$1"/*; do
         grep -q '"finish_reason":"length"' "$f" || die "$f: $(cat "$f")"
         sed -i 's/.*"text":"\([^"]*\)".*/\1/' "$f"

@@ -3,10 +3,8 @@
 # and compute what the graph means: products of different widths, of different columns of x, times and plus different numbers.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
-bin=$(cd "$1" && pwd) work=$2
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+bin=$(cd "$1" && pwd)
+fresh "$2"
 
 awk 'BEGIN {
     print "model m\ndim N in 1..9\ninput x : f32[N, 300]"

@@ -2,10 +2,8 @@
 # columns.sh BIN WORK: products of few rows and of more columns than a lane has sums for compile, where rows are a wave's own.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
-bin=$(cd "$1" && pwd) work=$2
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+bin=$(cd "$1" && pwd)
+fresh "$2"
 
 for target in sm_80 sm_90 gfx942 gfx1100; do
     for columns in 33 165 1025; do
