@@ -79,16 +79,6 @@ double gguf_short_real(double x) {
 
 /* ---- keys that nothing is known of ---- */
 
-static bool says_nothing(const struct gguf_value *v) {
-    double x;
-    if (v->type == GGUF_ARRAY) return !v->count;
-    if (v->type == GGUF_STRING) {
-        const unsigned char *at = v->at;
-        return !gguf_next_text(&at).bytes;
-    }
-    return v->type == GGUF_BOOL ? !*v->at : gguf_item_real(v, 0, &x) && x == 0;
-}
-
 static bool is_known(const struct gguf_family *f, struct gguf_text key) {
     size_t n = strlen(f->architecture) + 1;
     struct gguf_text rest = {key.at + n, key.bytes - n};
@@ -103,7 +93,7 @@ static bool refuse_unknown(const struct gguf *g, const struct gguf_family *f) {
         const struct gguf_value *v = &g->values[i];
         if (v->key.bytes <= n || memcmp(v->key.at, f->architecture, n) != 0 || v->key.at[n] != '.')
             continue;
-        if (!is_known(f, v->key) && !says_nothing(v))
+        if (!is_known(f, v->key) && !gguf_says_nothing(v))
             return gguf_fail(g->fault,
                              "%s: metadata \"%s\" may change what is computed, and nothing is "
                              "known of it for %s",
@@ -281,8 +271,9 @@ static bool put_tokens(const struct gguf *g, json_t *config) {
         int64_t id;
         if (!gguf_get_int(g, et_printf(g->arena, "tokenizer.ggml.%s_token_id", names[i]), -1, &id))
             return false;
+        bool none = id < 0 || id == UINT32_MAX; /* some write no token so */
         json_object_set_new(config, et_printf(g->arena, "%s_token_id", names[i]),
-                            id >= 0 ? json_integer(id) : json_null());
+                            none ? json_null() : json_integer(id));
     }
     return true;
 }

@@ -108,6 +108,7 @@ bool gguf_get_array(const struct gguf *, const char *key, enum gguf_type item,
 /* Item I of a value, of one that is no array I is 0, as a number: false where it is none. */
 bool gguf_item_int(const struct gguf_value *, uint64_t i, int64_t *out);
 bool gguf_item_real(const struct gguf_value *, uint64_t i, double *out);
+bool gguf_says_nothing(const struct gguf_value *); /* 0, false, empty */
 /* An array's texts, one after the other: begin with AT = the value's .at. */
 struct gguf_text gguf_next_text(const unsigned char **at);
 size_t gguf_type_bytes(enum gguf_type); /* 0: strings and arrays */

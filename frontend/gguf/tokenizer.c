@@ -31,10 +31,13 @@ static void put_string(FILE *f, const char *s) {
 
 /* ---- parts that are the same for all tokens ---- */
 
+static bool is_special(const struct token *t) {
+    return t->text.bytes && (t->type == TOKEN_CONTROL || t->type == TOKEN_UNKNOWN);
+}
+
 /* Tokens that are found in a text before anything is split. */
 static bool is_added(const struct token *t) {
-    return t->text.bytes &&
-           (t->type == TOKEN_CONTROL || t->type == TOKEN_USER || t->type == TOKEN_UNKNOWN);
+    return is_special(t) || (t->text.bytes && t->type == TOKEN_USER);
 }
 
 static void put_added(const struct gguf_vocabulary *v, FILE *f) {
@@ -166,9 +169,10 @@ struct merge {
     int whole, left; /* the token, and how many bytes of it are its left piece */
 };
 
-/* May the piece come out of merging, or go into it? */
+/* May the piece come out of merging, or go into it? Unused ones may, as in what reads such files:
+ * others are made of them. */
 static bool is_merged(const struct token *t) {
-    return t->type == TOKEN_NORMAL || t->type == TOKEN_USER;
+    return t->type == TOKEN_NORMAL || t->type == TOKEN_USER || t->type == TOKEN_UNUSED;
 }
 
 /* All ways to put token I together from two others. */
@@ -238,7 +242,7 @@ static bool makes_special(const struct gguf_vocabulary *v, struct gguf_text merg
             hash = vocabulary_hash(hash, (unsigned char)merge.at[i]);
         }
     int id = vocabulary_find(v, (struct gguf_text){whole, n}, hash);
-    return id >= 0 && is_added(&v->tokens[id]) && v->tokens[id].type != TOKEN_USER;
+    return id >= 0 && is_special(&v->tokens[id]);
 }
 
 static void put_merges(const struct gguf_vocabulary *v, FILE *f) {
@@ -320,8 +324,9 @@ json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
     /* Else transformers takes the class of the architecture, which puts some of them together
      * anew. */
     json_object_set_new(o, "tokenizer_class", json_string("PreTrainedTokenizerFast"));
+    /* One that is text all the same has no name here: transformers would cut it out of texts. */
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (named[i].id >= 0)
+        if (named[i].id >= 0 && is_special(&v->tokens[named[i].id]))
             json_object_set_new(o, named[i].name, text_of(v->tokens[named[i].id].text));
     json_object_set_new(o, "add_bos_token", json_boolean(v->add_bos));
     json_object_set_new(o, "add_eos_token", json_boolean(v->add_eos));

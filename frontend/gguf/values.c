@@ -127,3 +127,13 @@ bool gguf_get_array(const struct gguf *g, const char *key, enum gguf_type item,
     snprintf(want, sizeof want, "an array of %s", types[item].name);
     return wrong(g, *out, want);
 }
+
+bool gguf_says_nothing(const struct gguf_value *v) {
+    double x;
+    if (v->type == GGUF_ARRAY) return !v->count;
+    if (v->type == GGUF_STRING) {
+        const unsigned char *at = v->at;
+        return !gguf_next_text(&at).bytes;
+    }
+    return v->type == GGUF_BOOL ? !*v->at : gguf_item_real(v, 0, &x) && x == 0;
+}

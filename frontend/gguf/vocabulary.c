@@ -195,6 +195,12 @@ static bool get_id(const struct gguf_vocabulary *v, const char *key, int64_t *ou
                      v->g->path, key, (long long)*out, v->ntokens);
 }
 
+/* Text that is its name is token ID, whatever the file has it for: transformers takes the bos and
+ * the eos token so, and tokenizers must agree. */
+static void mark_special(struct gguf_vocabulary *v, int64_t id) {
+    if (id >= 0 && v->tokens[id].type != TOKEN_UNKNOWN) v->tokens[id].type = TOKEN_CONTROL;
+}
+
 static void add_end(struct gguf_vocabulary *v, int64_t id) {
     for (int i = 0; i < v->nends; i++)
         if (v->ends[i] == id) return;
@@ -202,12 +208,14 @@ static void add_end(struct gguf_vocabulary *v, int64_t id) {
 }
 
 /* An answer ends with more tokens than eos: those that the file names, and those that have a name
- * which in all models stands for the end of a turn. */
+ * which in all models stands for the end of a turn. Files have these of any type: they are
+ * markers all the same. */
 static bool find_ends(struct gguf_vocabulary *v) {
     static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
-    static const char *const texts[] = {"<|eot_id|>",    "<|im_end|>",    "<|end|>",
-                                        "<end_of_turn>", "<|endoftext|>", "<|eom_id|>"};
+    static const char *const texts[] = {"<|eot_id|>",      "<|im_end|>",        "<|end|>",
+                                        "<end_of_turn>",   "<|endoftext|>",     "<|eom_id|>",
+                                        "<|end_of_text|>", "<end_of_utterance>"};
     int64_t id;
     add_end(v, v->eos);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -219,7 +227,9 @@ static bool find_ends(struct gguf_vocabulary *v) {
         for (const char *p = texts[i]; *p; p++)
             hash = vocabulary_hash(hash, (unsigned char)*p);
         id = vocabulary_find(v, (struct gguf_text){texts[i], strlen(texts[i])}, hash);
-        if (id >= 0 && v->tokens[id].type == TOKEN_CONTROL) add_end(v, id);
+        if (id < 0 || v->tokens[id].type == TOKEN_UNUSED) continue;
+        mark_special(v, id);
+        add_end(v, id);
     }
     return true;
 }
@@ -242,6 +252,8 @@ static bool read_specials(struct gguf_vocabulary *v) {
         return gguf_fail(g->fault,
                          "%s: metadata \"tokenizer.chat_template\" is not UTF-8, or has a byte 0",
                          g->path);
+    mark_special(v, v->bos);
+    mark_special(v, v->eos);
     return find_ends(v);
 }
 
@@ -264,6 +276,28 @@ static bool read_merges(struct gguf_vocabulary *v) {
                              "%s: metadata \"tokenizer.ggml.merges\": merge %llu (\"%s\") is not "
                              "two pieces of text",
                              g->path, (unsigned long long)i, gguf_shown(t));
+    }
+    return true;
+}
+
+/* Keys of the tokenizer that nothing is known of may change which tokens a text has. Names of
+ * tokens do not. */
+static bool refuse_unknown(const struct gguf *g) {
+    static const char before[] = "tokenizer.ggml.", behind[] = "_token_id";
+    static const char known[] = "model pre tokens token_type token_type_count scores merges "
+                                "add_bos_token add_eos_token add_sep_token add_space_prefix "
+                                "remove_extra_whitespaces";
+    size_t n = sizeof before - 1, k = sizeof behind - 1;
+    for (int i = 0; i < g->nvalues; i++) {
+        struct gguf_text key = g->values[i].key;
+        if (key.bytes <= n || memcmp(key.at, before, n) != 0) continue;
+        struct gguf_text rest = {key.at + n, key.bytes - n};
+        if (rest.bytes > k && !memcmp(rest.at + rest.bytes - k, behind, k)) continue;
+        if (!names_it(known, rest) && !gguf_says_nothing(&g->values[i]))
+            return gguf_fail(g->fault,
+                             "%s: metadata \"%s\" may change how text is read, and nothing is "
+                             "known of it",
+                             g->path, gguf_shown(key));
     }
     return true;
 }
@@ -291,7 +325,8 @@ bool gguf_vocabulary_read(const struct gguf *g, const char *pre, struct gguf_voc
                          "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama",
                          g->path, gguf_shown(model));
     if (bpe && (!find_splitting(v, pre) || !read_merges(v))) return false;
-    if (!check_cleaning(v) || !read_tokens(v) || !read_specials(v)) return false;
+    if (!refuse_unknown(g) || !check_cleaning(v) || !read_tokens(v) || !read_specials(v))
+        return false;
     *out = v;
     return true;
 }

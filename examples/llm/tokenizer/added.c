@@ -33,10 +33,11 @@ static bool index_one(struct added_tokens *t, size_t i, const struct normalizer 
         a->normal_bytes = normal.n;
         if (!ok) return false;
         key = (struct span){normal.p, normal.n};
-        if (key.n > MAX_PIECE)
-            return llm_fail(err, "added_tokens: %d is too long when normalised", (int)a->id);
+        if (!key.n || key.n > MAX_PIECE)
+            return llm_fail(err, "added_tokens: %d is %s when normalised", (int)a->id,
+                            key.n ? "too long" : "nothing");
     }
-    return !key.n || prefixes_add(a->normalised ? &t->after : &t->before, key, (int32_t)i) ||
+    return prefixes_add(a->normalised ? &t->after : &t->before, key, (int32_t)i) ||
            llm_fail(err, "out of memory");
 }
 

@@ -548,6 +548,9 @@ static const struct {
     {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
      ",\"added_tokens\":[{\"id\":-1,\"content\":\"x\"}]}",
      "entry 0"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Strip\"},\"added_tokens\":[{\"id\":1,\"content\":\" \","
+     "\"normalized\":true}]}",
+     "1 is nothing when normalised"},
     {"{" MODEL ",\"post_processor\":{\"type\":\"RobertaProcessing\"}}", "\"cls\""},
     {"{" MODEL ",\"post_processor\":{\"type\":\"Wrapping\"}}", "Wrapping"},
     {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0],[\"a\",1]]}}", "twice"},

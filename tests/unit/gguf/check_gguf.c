@@ -118,6 +118,10 @@ static void tokenizer(struct writer *w, const char *what) {
             !strcmp(what, "bos")         ? 4
             : !strcmp(what, "empty bos") ? 1
                                          : 3);
+    if (!strcmp(what, "suppressed")) add_array(w, "tokenizer.ggml.suppress_tokens", 5, 1, types, 4);
+    if (strstr(what, "lower case"))
+        add_bool(w, "tokenizer.ggml.normalizer.lowercase", *what == 'l');
+    if (!strcmp(what, "a name")) add_u32(w, "tokenizer.ggml.fim_rep_token_id", 2);
 }
 
 static const struct bad bad_headers[] = {
@@ -252,6 +256,10 @@ static const struct bad bad_tokenizers[] = {
     {"scores", "has 3 items for 4 tokens"},
     {"types", "token 2 (\"ab\") is of a type that is not known"},
     {"bos", "\"tokenizer.ggml.bos_token_id\" is 4, but there are 4 tokens"},
+    {"suppressed", "\"tokenizer.ggml.suppress_tokens\" may change how text is read"},
+    {"lower case", "may change how text is read, and nothing is known of it"},
+    {"no lower case", ""},
+    {"a name", ""},
 };
 
 /* A tensor that the model has no place for, or not like this. */

@@ -67,6 +67,51 @@ static void compare(const struct tokenizer *t, size_t number, const char *text, 
     free(ids.v);
 }
 
+static json_t *read_made(const char *folder, const char *name) {
+    char path[4200];
+    json_error_t e;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    json_t *j = json_load_file(path, 0, &e);
+    if (!j) die(path, e.text);
+    return j;
+}
+
+/* transformers cuts what tokenizer_config.json names out of texts: tokenizers must do it too. */
+static void check_names(const char *folder, size_t number) {
+    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
+    json_t *config = read_made(folder, "tokenizer_config.json"), *added;
+    json_t *tokenizer = read_made(folder, "tokenizer.json");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *name = json_object_get(config, names[i]);
+        bool special = !name;
+        size_t k;
+        json_array_foreach(json_object_get(tokenizer, "added_tokens"), k, added) special =
+            special || (json_equal(name, json_object_get(added, "content")) &&
+                        json_is_true(json_object_get(added, "special")));
+        if (!special && failures++ < 20)
+            printf("FAIL vocabulary %zu: %s is no special token\n", number, names[i]);
+    }
+    json_decref(config);
+    json_decref(tokenizer);
+}
+
+/* A token that is called so ends an answer, of whatever type a file has it. */
+static void check_ends(const char *folder, const json_t *recorded, size_t number) {
+    json_t *config = read_made(folder, "generation_config.json"), *token, *end;
+    const json_t *ends = json_object_get(config, "eos_token_id");
+    size_t i, k;
+    json_array_foreach(json_object_get(recorded, "tokens"), i, token) {
+        const json_t *type = json_array_get(json_object_get(recorded, "types"), i);
+        bool found = json_integer_value(ends) == (json_int_t)i && json_is_integer(ends);
+        if (strcmp(json_string_value(token), "<|im_end|>") || json_integer_value(type) == 5)
+            continue;
+        json_array_foreach(ends, k, end) found = found || json_integer_value(end) == (json_int_t)i;
+        if (!found && failures++ < 20)
+            printf("FAIL vocabulary %zu: token %zu ends no answer\n", number, i);
+    }
+    json_decref(config);
+}
+
 static size_t check(const json_t *recorded, size_t number, const char *work, const char *etgguf) {
     char path[4096], made[4096], command[12500], err[LLM_ERR];
     struct tokenizer *t;
@@ -84,6 +129,8 @@ static size_t check(const json_t *recorded, size_t number, const char *work, con
         compare(t, number, text, json_array_get(row, 2), TOKENIZER_BARE);
     }
     tokenizer_free(t);
+    check_names(made, number);
+    check_ends(made, recorded, number);
     return json_array_size(texts);
 }
 

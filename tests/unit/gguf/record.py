@@ -53,8 +53,18 @@ def gguf(v):
 def insert(r, v, extra, chance):
     for token, kind in extra:
         if r.random() < chance and token not in v["tokens"]:
+            if r.random() < 0.2:
+                kind = r.choice([1, 3, 4, 5])
             at = r.choice([len(v["tokens"]), r.randint(3, len(v["tokens"]))])
             v["tokens"].insert(at, token), v["types"].insert(at, kind)
+
+
+def name_tokens(r, v):
+    """What the file calls bos, eos, padding and so on may be any token, of any type."""
+    special = [i for i, t in enumerate(v["types"]) if t == 3] or [0]
+    for key in ("bos", "eos", "padding", "unknown", "eot", "seperator", "fim_pre"):
+        if f"{key}_token_id" not in v["fields"] and r.random() < 0.7:
+            v["fields"][f"{key}_token_id"] = r.choice(special) if r.random() < 0.7 else r.randrange(len(v["tokens"]))
 
 
 def with_scores(r):
@@ -70,8 +80,9 @@ def with_scores(r):
     v["tokens"] += sorted(words)
     v["types"] += [1] * len(words)
     insert(r, v, [("<|im_end|>", 3), ("<tool>", 4), ("ab", 4), ("▁the", 4), ("  ", 4), ("[x]", 5), ("\n\n", 4), ("<mask>", 3), ("stop", 3)], 0.6)
-    v["scores"] = [0.0 if t != 1 else float(-r.randint(1, 60)) for t in v["types"]]
-    v["fields"] = {"bos_token_id": 1, "eos_token_id": 2}
+    v["scores"] = [0.0 if t not in (1, 5) else float(-r.randint(1, 60)) for t in v["types"]]
+    v["fields"] = {"bos_token_id": 1, "eos_token_id": 2} if r.random() < 0.5 else {}
+    name_tokens(r, v)
     for key, chance in (("add_bos_token", 0.5), ("add_eos_token", 0.3), ("add_space_prefix", 0.5)):
         if r.random() < chance:
             v["fields"][key] = r.random() < 0.5
@@ -93,8 +104,8 @@ def with_merges(r, splitting):
     insert(r, v, [("<|im_end|>", 3), ("<|endoftext|>", 3), ("<tool>", 4), ("abc", 4), ("stop", 3), ("Ġthe", 4), (" the", 4), ("\n\n", 4),
                   ("[x]", 5), ("abab", 3), ("bet", 3)], 0.7)
     v["scores"] = [0.0] * len(v["tokens"])
-    special = [i for i, t in enumerate(v["types"]) if t == 3] or [0]
-    v["fields"] = {"pre": splitting, "bos_token_id": r.choice(special), "eos_token_id": r.choice(special)}
+    v["fields"] = {"pre": splitting}
+    name_tokens(r, v)
     for key in ("add_bos_token", "add_eos_token"):
         if r.random() < 0.5:
             v["fields"][key] = r.random() < 0.5
@@ -103,19 +114,21 @@ def with_merges(r, splitting):
 
 def main(etgguf):
     out = []
-    for seed in range(16):
+    for seed in range(24):
         r = random.Random(seed)
-        v = with_merges(r, SPLITTINGS[seed // 2]) if seed % 2 else with_scores(r)
+        v = with_merges(r, SPLITTINGS[seed // 2 % 8]) if seed % 2 else with_scores(r)
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/x.gguf", "wb") as f:
                 f.write(gguf(v))
             subprocess.check_call([etgguf, f"{folder}/x.gguf", "-o", f"{folder}/made"])
             plain, auto = Tokenizer.from_file(f"{folder}/made/tokenizer.json"), AutoTokenizer.from_pretrained(f"{folder}/made")
         v["texts"] = []
-        for _ in range(40):
+        for _ in range(30):
             t = "".join(r.choice(PIECES) for _ in range(r.randint(1, 8)))
             ids, bare = plain.encode(t).ids, plain.encode(t, add_special_tokens=False).ids
             assert auto(t).input_ids == ids and auto(t, add_special_tokens=False).input_ids == bare, (seed, t)
+            assert auto.decode(ids) == plain.decode(ids, skip_special_tokens=False), (seed, t)
+            assert auto.decode(ids, skip_special_tokens=True) == plain.decode(ids), (seed, t)
             v["texts"].append([t, ids, bare])
         out.append(v)
     with open(f"{HERE}/recorded.json", "w") as f:
