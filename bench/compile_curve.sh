@@ -1,5 +1,5 @@
 #!/bin/sh
-# compile_curve.sh BIN [COUNT...]: seconds and megabytes that etcc takes for programs of COUNT operators (100 200 500 1000 2000),
+# compile_curve.sh BIN [--target NAME] [COUNT...]: seconds and megabytes that etcc takes for programs of COUNT operators (100 200 500 1000 2000),
 # of each of the kinds below, as a table. Processor seconds, so that what else the machine does counts little. Programs past
 # a limit (frontend/LIMITS.md) are refused.
 # compile_curve.sh --program KIND COUNT: such a program.
@@ -76,13 +76,16 @@ if [ "$1" = --program ]; then
 fi
 bin=$(cd "$1" && pwd)
 shift
+target=gfx942
+[ "${1:-}" != --target ] || { target=$2 && shift 2; }
+case $target in sm_*) out=out.ptx ;; *) out=out.hsaco ;; esac
 [ $# -gt 0 ] || set -- 100 200 500 1000 2000
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
 measure() { # FILE: seconds of the processor, and megabytes
-    if figure=$(LC_ALL=C "$bin/etmeasure" --cpu "$bin/etcc" "$1" -o out.hsaco 2>/dev/null); then
+    if figure=$(LC_ALL=C "$bin/etmeasure" --cpu "$bin/etcc" "$1" --target="$target" -o $out 2>/dev/null); then
         echo "$figure" | sed 's/\(.*\) \(.*\)/\1 s, \2 MB/'
     else
         echo refused
@@ -90,7 +93,7 @@ measure() { # FILE: seconds of the processor, and megabytes
 }
 
 echo "On $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), with $(
-    uname -s -m), $(date -u +%F), by \`sh bench/compile_curve.sh build/bin\`:"
+    uname -s -m), $(date -u +%F), by \`sh bench/compile_curve.sh build/bin --target $target\`:"
 echo
 printf '| operators |'
 printf ' %s |' "$@"

@@ -250,6 +250,19 @@ static bool repeats_itself(const struct events *e, int from, const int *loops, i
     return false;
 }
 
+static bool is_exchanged(const struct events *e, const et_footprint *a, const et_footprint *b) {
+    const et_tensor *t = &e->p->tensors[a->tensor];
+    return (t->flagged || t->shared) && a->tensor == b->tensor && a->is_store && !b->is_store;
+}
+
+bool events_exchanged(const struct events *e, int from, int to) {
+    bool any = false;
+    for (int i = 0; i < e->fp[from].n && e->p->g->devices; i++)
+        for (int k = 0; k < e->fp[to].n && !any; k++)
+            any = is_exchanged(e, &e->fp[from].v[i], &e->fp[to].v[k]);
+    return any;
+}
+
 static void add_box(struct events *e, struct edge *ed, const struct span *box, int n, bool every) {
     ed->every |= every;
     for (int c = 0; c < n; c++)
@@ -296,7 +309,9 @@ static void meet(struct events *e, struct edge *ed, struct edge *points, const e
     }
     bool every = depends_on_loops(e, a, rank, loops + common, n - common) ||
                  (!a->is_store && !repeats_itself(e, ed->from, loops + common, n - common));
-    add_box(e, loads ? points : ed, box, f->ncoords, every);
+    struct edge *to = loads ? points : ed;
+    add_box(e, to, box, f->ncoords, every);
+    to->system |= is_exchanged(e, a, b);
 }
 
 void events_add(struct events *e, const struct edge *ed) {

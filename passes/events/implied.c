@@ -159,6 +159,10 @@ bool events_orders(const struct edge *ed) {
     return !ed->points && !ed->far && !ed->gaps;
 }
 
+static bool may_link(const struct edge *ed, const struct edge *ab) {
+    return events_orders(ed) && (ed->system || !ab->system);
+}
+
 /* Does A -> B follow from AC and one edge more? */
 static bool in_two(const struct events *e, const struct edge *ab, const struct edge *ac) {
     struct edge on;
@@ -166,7 +170,7 @@ static bool in_two(const struct events *e, const struct edge *ab, const struct e
     for (int k = first_to(e, ac->to, ab->to); k < e->begin[ac->to + 1]; k++) {
         const struct edge *cb = &e->edges[e->order[k]];
         if (cb->to != ab->to) break;
-        if (events_orders(cb) && follows(e, ab, ac, cb, &on, &known)) return true;
+        if (may_link(cb, ab) && follows(e, ab, ac, cb, &on, &known)) return true;
     }
     return false;
 }
@@ -182,7 +186,7 @@ static bool implied(const struct events *e, const struct edge *ab) {
     if (ab->far) return false;
     for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++) {
         const struct edge *ac = &e->edges[e->order[i]];
-        if (!events_orders(ac) || length(e, ac) >= length(e, ab)) continue;
+        if (!may_link(ac, ab) || length(e, ac) >= length(e, ab)) continue;
         if (reach(e, &r, ac) && in_two(e, ab, ac)) return true;
     }
     for (int i = 0; i < r.n; i++) {
@@ -193,7 +197,7 @@ static bool implied(const struct events *e, const struct edge *ab) {
             const struct edge *cb = &e->edges[e->order[k]];
             if (full && cb->to != ab->to) break;
             if (e->position[cb->to] - e->position[ab->from] > length(e, ab)) continue;
-            if ((r.n == MAX_REACHED && cb->to != ab->to) || !events_orders(cb)) continue;
+            if ((r.n == MAX_REACHED && cb->to != ab->to) || !may_link(cb, ab)) continue;
             if (follows(e, ab, &r.v[i], cb, &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }

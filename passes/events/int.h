@@ -28,6 +28,7 @@ struct edge {
     struct span box[ET_MAX_RANK]; /* by coordinate of FROM */
     bool points; /* one of them depends on a load: waiting for it orders nothing else */
     bool gaps;   /* for some tile there is none in the box: what it waits for orders nothing else */
+    bool system; /* TO loads what devices exchange with flags or share: see events_exchanged */
 };
 
 struct events {
@@ -64,6 +65,9 @@ int64_t events_upper(const struct events *, et_expr);
 /* By how much LO lies behind HI at most, for tiles at the ends of grid G's coordinates and loops
  * and dims at their bounds: 1 where a box from LO to HI may be empty. Below 0 for loads. */
 int64_t events_most_behind(const struct events *, const et_grid *g, et_expr lo, et_expr hi);
+/* Does grid TO load what FROM stores for other devices (ir/program/deal.h)? Then events of the
+ * system alone order the two, and edges through tasks of one device do not make up for theirs. */
+bool events_exchanged(const struct events *, int from, int to);
 /* Adds what TO needs of FROM, of the previous iteration of the loop CARRIED if that is not -1. */
 void events_find_edge(struct events *, int from, int to, int carried);
 /* Adds what TO needs of FROM in iterations of LOOP before the previous one, where what follows from

@@ -1,12 +1,13 @@
 # generate.awk -v seed=S -v devices=N: a random program as decoders are made of, most of which can be divided among N devices: blocks
 # of products with a residual, in a loop or not, gated or not, with biases, norms, weights in one piece or in one tensor, plain or
-# quantised by groups of k, attention with few heads of keys; weights that are read twice, outputs of what is cut, @split of some.
+# quantised by groups of k, attention with few heads of keys; weights that are read twice, outputs of what is cut, @split of some, also
+# in parts that there are not; rows, columns and heads that do not divide; launches of up to 4, 20 or 40 rows.
 function draw(n) { return int(rand() * n) }
 function pick(list,  a, n) { n = split(list, a, " "); return a[1 + draw(n)] }
 # " = its name in the checkpoint", of weight W.
 function named(w) { return looped ? sprintf(" = \"at.{l}.%s\"", w) : "" }
-function hint(axis, size) {
-    if (rand() < 0.04 && size % devices == 0) printf "%s@split(%d, %d)\n", pad, axis, rand() < 0.5 ? devices : 1
+function hint(axis) {
+    if (rand() < 0.1) printf "%s@split(%d, %d)\n", pad, axis, pick(devices " " devices " 1 1 2")
 }
 # A weight of ROWS by K; what it is read as.
 function weight(rows, k, kind,  w, groups) {
@@ -17,7 +18,7 @@ function weight(rows, k, kind,  w, groups) {
         printf "%s%s = bf16(%sq * gather(%ss.T, idiv(iota(%d), 16)).T)\n", pad, w, w, w, k
         return w
     }
-    hint(draw(2), rows * k)
+    hint(draw(2))
     printf "%sweight %s : %s[%d, %d]%s\n", pad, w, kind, rows, k, named(w)
     return w
 }
@@ -33,7 +34,7 @@ function normed(x) { return pick("rmsnorm(" x ",g,eps=1e-5) tanh(" x ")") }
 function act(x) { return pick("gelu silu tanh relu") "(" x ")" }
 function mlp(  f, a, b, c, k) {
     f = devices * 16 * (1 + draw(3))
-    if (rand() < 0.1) f += 8
+    if (rand() < 0.15) f += pick("8 8 1 4 17")
     k = f % 16 ? "bf16" : kind()
     printf "%sh%d = %s\n", pad, n, normed("x")
     if (rand() < 0.3) { # gate and up in one tensor
@@ -52,7 +53,7 @@ function mlp(  f, a, b, c, k) {
     n++
 }
 function attend(  nh, nkv, d, a, b, c, k, i) {
-    nkv = pick("1 2 4"); nh = nkv * pick("1 2 4"); d = pick("16 32"); k = kind(); i = n++
+    nkv = pick("1 2 3 4 6"); nh = nkv * pick("1 2 3 4"); d = pick("16 32"); k = kind(); i = n++
     printf "state k%d, v%d : %s[%s2, %d, 8, %d]\n", i, i, pick("bf16 f32"), looped ? L ", " : "", nkv, d
     printf "%sh%d = %s\n", pad, i, normed("x")
     if (rand() < 0.3) {
@@ -71,8 +72,8 @@ function attend(  nh, nkv, d, a, b, c, k, i) {
 }
 BEGIN {
     srand(seed)
-    H = pick("32 48 64"); L = 1 + draw(3); count = n = 0
-    printf "model random\ndim N in 1..4\ninput x0 : f32[N, %d]\ninput slots, positions : i32[N]\nweight g : bf16[%d]\n", H, H
+    H = pick("32 48 64 36 40"); M = pick("4 4 20 40"); L = 1 + draw(3); count = n = 0
+    printf "model random\ndim N in 1..%d\ninput x0 : f32[N, %d]\ninput slots, positions : i32[N]\nweight g : bf16[%d]\n", M, H, H
     looped = rand() < 0.5
     blocks = 1 + draw(3)
     for (i = 0; i < blocks; i++) kinds[i] = rand() < 0.45

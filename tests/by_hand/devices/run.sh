@@ -1,8 +1,9 @@
 #!/bin/sh
-# run.sh BIN FIRST COUNT [KEEP]: that many random programs (generate.awk) from seed FIRST on, each divided among 2 and 4 devices: what
-# the interpreter of several devices computes, in two orders of all their tasks, against the graph interpreter on the whole graph;
-# every KERNELS-th (0: none) also as a kernel of gfx942 on emulated devices, whose caches may be stale. Programs that cannot be
-# divided are counted. What is wrong is in the folder KEEP. The last line is the count.
+# run.sh BIN FIRST COUNT [KEEP]: that many random programs (generate.awk) from seed FIRST on, each divided among 2, 3 and 4 devices (DEVICES),
+# with sums exchanged in a way drawn by the seed: what the interpreter of several devices computes, in two orders of all their tasks, against
+# the graph interpreter on the whole graph; every KERNELS-th (0: none) also as a kernel of a drawn target and schedule on emulated devices, whose
+# caches may be stale, at two numbers of rows. Programs that cannot be divided are counted. What is wrong is in the folder KEEP. The last line
+# is the count.
 set -u
 bin=$(cd "$1" && pwd) first=$2 count=$3 keep=${4:-} here=$(cd "$(dirname "$0")" && pwd) kernels=${KERNELS:-0}
 work=$(mktemp -d)
@@ -16,30 +17,44 @@ judge() { # STATUS SEED DEVICES
     3) refused=$((refused + 1)) ;;
     *)
         wrong=$((wrong + 1))
-        echo "seed $2 on $3 devices: status $1: $(tail -n 1 said | cut -c1-200)"
+        echo "seed $2 on $3 devices, $how: status $1: $(tail -n 1 said | cut -c1-200)"
         [ -z "$keep" ] || { cp p.etg "$keep/$2.$3.etg"; cp said "$keep/$2.$3.said"; }
         ;;
     esac
 }
+nth() { # N WORD...: the N-th, from 0, of so many again and again
+    _n=$1
+    shift
+    shift $((_n % $#))
+    echo "$1"
+}
+kernel() { # DEVICES
+    "$bin/etcc" p.etg --devices="$1" --target=$target --schedule=$schedule --exchange=$how -o k || return
+    for rows in $((1 + seed % most)) $most; do
+        timeout 240 "$bin/check_kernel" p.etg k --set N=$rows --runs 2 --device "emu:$target:cus=6:agents=$1:seed=$seed:coherence=model" || return
+    done
+}
 seed=$first
 while [ "$seed" -lt $((first + count)) ]; do
-    for n in 2 4; do
+    for n in ${DEVICES:-2 3 4}; do
         # States stand before everything else.
-        awk -v seed="$seed" -v devices=$n -f "$here/generate.awk" |
+        awk -v seed="$seed" -v devices="$n" -f "$here/generate.awk" |
             awk 'NR == 1 || /^state/ { print; next } { line[rows++] = $0 } END { for (i = 0; i < rows; i++) print line[i] }' > p.etg
-        timeout 60 "$bin/check_devices" p.etg $n --seeds 2 --set N=$((1 + seed % 4)) > said 2>&1
+        most=$(sed -n 's/^dim N in 1\.\.//p' p.etg)
+        how=$(nth $((seed + n)) auto rows flags tags rows)
+        timeout 60 "$bin/check_devices" p.etg "$n" --seeds 2 --exchange "$how" --set N=$((1 + seed % most)) > said 2>&1
         status=$?
-        judge $status "$seed" $n
+        ! grep -q 'does not have .* equal parts' said || status=3 # @split: the front end says so
+        judge $status "$seed" "$n"
         [ "$kernels" -gt 0 ] && [ $((seed % kernels)) -eq 0 ] && [ $status -eq 0 ] || continue
         ran=$((ran + 1))
-        {
-            "$bin/etcc" p.etg --devices=$n --target=gfx942 -o k &&
-                timeout 120 "$bin/check_kernel" p.etg k --set N=$((1 + seed % 4)) --runs 2 --device "emu:gfx942:cus=6:agents=$n:seed=$seed:coherence=model"
-        } > said 2>&1
+        target=$(nth $((seed / kernels)) gfx942 gfx1100 gfx90a gfx1201)
+        schedule=$(nth $((seed / kernels + n)) static static claimed dynamic hybrid)
+        kernel "$n" > said 2>&1
         status=$?
-        [ $status -eq 0 ] || judge 1 "$seed" $n.kernel
+        [ $status -eq 0 ] || judge 1 "$seed" "$n.$target.$schedule"
     done
     seed=$((seed + 1))
 done
-echo "$count programs on 2 and 4 devices: $right right, $wrong wrong, $refused not to be divided; $ran kernels"
+echo "$count programs on ${DEVICES:-2 3 4} devices: $right right, $wrong wrong, $refused not to be divided; $ran kernels"
 [ $wrong -eq 0 ]

@@ -109,5 +109,7 @@ void gen_group(gen *);
 void gen_shapes(gen *);
 /* The whole of a program that is one operator many times. */
 void gen_chains(gen *);
+/* The whole of a program over wide rows. */
+void gen_wide(gen *);
 
 #endif

@@ -417,7 +417,7 @@ static void outputs(gen *g) {
 }
 
 int gen_kind_named(const char *name) {
-    static const char *const names[] = {"any", "mixed", "chains", "odd", "shapes"};
+    static const char *const names[] = {"any", "mixed", "chains", "odd", "shapes", "wide"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(name, names[i])) return i;
     return -1;
@@ -452,7 +452,10 @@ const char *gen_program(et_arena *a, uint64_t seed, gen_kind kind, bool big) {
                                      GEN_ODD,   GEN_ODD,   GEN_SHAPES, GEN_CHAINS};
     if (kind == GEN_ANY) kind = kinds[gen_draw(g, 8)];
     g->odd = kind == GEN_ODD;
-    (kind == GEN_SHAPES ? gen_shapes : kind == GEN_CHAINS ? gen_chains : mixed)(g);
+    static void (*const makers[])(gen *) = {
+        [GEN_ANY] = mixed, [GEN_MIXED] = mixed,       [GEN_CHAINS] = gen_chains,
+        [GEN_ODD] = mixed, [GEN_SHAPES] = gen_shapes, [GEN_WIDE] = gen_wide};
+    makers[kind](g);
     fclose(g->to);
     const char *out = et_strdup(a, text);
     free(text);

@@ -1,6 +1,6 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--flag-in-data]
  * [--keep FOLDER]
- *          [--kind any|mixed|chains|odd|shapes] [--device NAME --target ISA] [--tries N]
+ *          [--kind any|mixed|chains|odd|shapes|wide] [--device NAME --target ISA] [--tries N]
  * [--not-finite N] |
  * --show SEED | --file FILE
  * [--first SEED]
