@@ -188,7 +188,7 @@ static bool lex_punctuation(eti_parser *p) {
     int length = 1;
     for (size_t i = 0; i < sizeof two / sizeof *two; i++)
         if (p->end - q >= 2 && memcmp(q, two[i], 2) == 0) length = 2;
-    if (length == 1 && !strchr("()[]{},:=<>+-*/%", *q)) return false;
+    if (length == 1 && (!*q || !strchr("()[]{},:=<>+-*/%", *q))) return false;
     p->tok.kind = ETI_OP;
     p->tok.op = length == 2 ? ETI_OP2(q[0], q[1]) : q[0];
     p->tok.loc = loc_of(p, q, q + length);

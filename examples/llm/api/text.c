@@ -186,7 +186,7 @@ static bool after(struct text *t) {
     size_t white = spaces(&t->part);
     if (bare && white < t->part.n && t->part.data[white] == ';') white++;
     buffer_drop(&t->part, white);
-    if (!t->part.n || strchr(" \t\r\n", t->part.data[0])) return t->part.n > 0;
+    if (!t->part.n || spaces(&t->part)) return t->part.n > 0;
     /* Behind a bare call there may be one more. */
     bool again = t->place == AFTER_THINKING || (t->format && t->format->bare);
     t->place = again ? BEGINNING : TEXT;

@@ -134,7 +134,8 @@ static void lex_sign(lexer *x) {
     size_t n = 1;
     for (size_t i = 0; i < sizeof two / sizeof *two; i++)
         if (at(x, p, two[i])) n = 2;
-    if (n == 1 && !strchr("+-/*%~[](){}><=.:|,;", *p)) fail_at(x, p, "unexpected character");
+    if (n == 1 && (!*p || !strchr("+-/*%~[](){}><=.:|,;", *p)))
+        fail_at(x, p, "unexpected character");
     if (strchr("([{", *p)) {
         if (x->nbrackets == sizeof x->brackets) fail_at(x, p, "brackets nest too deep");
         x->brackets[x->nbrackets++] = *p == '(' ? ')' : *p == '[' ? ']' : '}';

@@ -21,7 +21,7 @@ static json_t *string(const char **at, const char *end) {
 }
 
 static bool is_end(const char *at, const char *end) {
-    return at == end || strchr(",}]\n", *at) != NULL;
+    return at == end || (*at && strchr(",}]\n", *at));
 }
 
 static json_t *word(const char **at, const char *end) {

@@ -71,7 +71,7 @@ static bool parse_register(const char *s, struct emu_tok *t) {
         name[n - 2] = 0;
         s = name;
     }
-    if (!strchr("vas", *s) || !parse_regs(s + 1, &t->reg, &t->count)) return false;
+    if (!*s || !strchr("vas", *s) || !parse_regs(s + 1, &t->reg, &t->count)) return false;
     t->kind = *s == 'v' ? TOK_VGPR : *s == 'a' ? TOK_AGPR : TOK_SGPR;
     return t->reg + t->count <= (*s == 's' ? S_VCC : MAX_VGPR);
 }
