@@ -1,14 +1,33 @@
 /* A GGUF file: what is understood of it can be written as a checkpoint, whose tensors are whole and
- * whose JSON is JSON. */
+ * whose JSON is JSON; etllm reads its tokenizer, and what etimport makes of it the front end takes.
+ */
+#include "examples/llm/tokenizer/tokenizer.h"
 #include "frontend/gguf/convert.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "tests/by_hand/fuzz/fuzz.h"
+#include "tests/by_hand/fuzz/import.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void check_json(const struct gguf_vocabulary *v) {
+static void write_json(const char *name, json_t *value) {
+    FUZZ_EXPECT(value && json_dump_file(value, fuzz_path(name), 0) == 0);
+    json_decref(value);
+}
+
+static void check_encoding(void) {
+    static const char text[] = "<s> a the 12\n<0x41>\xe4\xba\xba <|im_end|>";
+    char err[LLM_ERR] = "";
+    struct tokenizer *t;
+    struct ids ids = {0};
+    if (!tokenizer_load(fuzz_folder(), &t, err)) fuzz_broken(__FILE__, __LINE__, err);
+    if (!tokenizer_encode(t, text, sizeof text - 1, &ids, err)) FUZZ_EXPECT(*err);
+    free(ids.v);
+    tokenizer_free(t);
+}
+
+static void check_tokenizer(const struct gguf_vocabulary *v) {
     char *text = NULL;
     size_t bytes;
     json_error_t e;
@@ -17,14 +36,14 @@ static void check_json(const struct gguf_vocabulary *v) {
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
     if (!root) fuzz_broken(__FILE__, __LINE__, e.text);
     json_decref(root);
+    bool written = fuzz_file("tokenizer.json", text, bytes);
     free(text);
-    json_t *config = gguf_tokenizer_config(v), *generation = gguf_generation_config(v);
-    FUZZ_EXPECT(config && generation);
-    json_decref(config);
-    json_decref(generation);
+    write_json("tokenizer_config.json", gguf_tokenizer_config(v));
+    write_json("generation_config.json", gguf_generation_config(v));
+    if (written) check_encoding();
 }
 
-static void write_weights(struct gguf_plan *p, struct gguf_fault *fault) {
+static void write_weights(struct gguf_plan *p, const json_t *config, struct gguf_fault *fault) {
     char err[ETRT_ST_ERR];
     struct etrt_st *st;
     if (!gguf_plan_write(p, fuzz_path("model.safetensors"))) {
@@ -34,6 +53,12 @@ static void write_weights(struct gguf_plan *p, struct gguf_fault *fault) {
     if (!etrt_st_open(fuzz_path("model.safetensors"), &st, err, sizeof err))
         fuzz_broken(__FILE__, __LINE__, err);
     etrt_st_close(st);
+    json_t *whole = json_deep_copy(config);
+    if (gguf_plan_quantised(p))
+        json_object_set_new(whole, "quantization_config",
+                            json_pack("{s:s}", "quant_method", "gguf"));
+    write_json("config.json", whole);
+    fuzz_import(NULL, true);
 }
 
 static int64_t field(const json_t *config, const char *name) {
@@ -56,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                            field(config, "num_key_value_heads"), &rounded);
     FUZZ_EXPECT(p || *fault.text);
     FUZZ_EXPECT(!memchr(fault.text, '\n', strlen(fault.text)));
-    if (v) check_json(v);
-    if (p) write_weights(p, &fault);
+    if (v) check_tokenizer(v);
+    if (p) write_weights(p, config, &fault);
     json_decref(config);
     et_arena_destroy(arena);
     return 0;

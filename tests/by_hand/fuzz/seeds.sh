@@ -4,7 +4,7 @@
 set -eu
 src=$1 out=$2/seeds tmp=$2/seeds.tmp
 rm -rf "$out" "$tmp"
-mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/complete" "$out/tokenizer" "$out/chat_template" "$out/code" "$out/isa" "$tmp"
+mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/complete" "$out/checkpoint" "$out/quant" "$out/tokenizer" "$out/chat_template" "$out/code" "$out/isa" "$tmp"
 
 # def_bombs takes its whole budget of steps on every run.
 for f in "$src"/tests/*/*/*.etg "$src"/examples/*/*.etg; do
@@ -22,8 +22,14 @@ for d in "$2"/checkpoints/*/; do
     name=$(basename "$d")
     cp "$d/config.json" "$out/config/$name.json"
     cp "$d/config.json" "$out/complete/$name.json"
+    [ -f "$d/model.safetensors" ] || continue
     # The header with its length, and none of the data.
-    [ -f "$d/model.safetensors" ] && head -c 4096 "$d/model.safetensors" > "$out/safetensors/$name"
+    head -c 4096 "$d/model.safetensors" > "$out/safetensors/$name"
+    # config.json, a byte 0, the header.
+    header=$(od -An -tu8 -N8 "$d/model.safetensors")
+    { cat "$d/config.json"; printf '\000'; tail -c +9 "$d/model.safetensors" | head -c "$((header))"; } |
+        head -c 16384 > "$out/checkpoint/$name"
+    cp "$out/checkpoint/$name" "$out/quant/$name"
 done
 
 for d in "$src"/tests/system/llm/designs/*/; do
