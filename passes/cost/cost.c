@@ -87,17 +87,22 @@ static double touched(const struct estimate *e, const et_footprint *fp, int loop
     return n;
 }
 
-/* Of gathered tables and caches, the elements that tiles read. */
+/* Of gathered tables and caches, the elements that tiles read: OWN of these are rows of smaller
+ * tensors, which come from the L2 while memory brings the rest. Rows that a tile waits for take
+ * their time as if memory brought them. */
 static void memory_traffic(const struct estimate *e, const et_grid *g, const et_footprints *fps,
-                           et_grid_cost *c) {
+                           double own, et_grid_cost *c) {
+    double small = 0;
     for (int i = 0; i < fps->n; i++) {
         bool again = false;
         for (int k = 0; k < i; k++)
             again |= fps->v[k].tensor == fps->v[i].tensor;
         double all = touched(e, &fps->v[i], g->loop);
         if (!again) c->memory_bytes += all < c->cache_bytes ? all : c->cache_bytes;
+        if (!again && all < own) small += all;
     }
-    if (c->memory_bytes > c->cache_bytes) c->memory_bytes = c->cache_bytes;
+    double at_most = small > 0 && small < own ? c->cache_bytes - own + small : c->cache_bytes;
+    if (c->memory_bytes > at_most) c->memory_bytes = at_most;
 }
 
 static double most(double a, double b) {
@@ -145,7 +150,7 @@ static et_grid_cost cost_at(struct grid_estimate *e, const int64_t *syms) {
     c.cache_bytes = t.cache_bytes * c.tiles;
     c.matrix_flops = t.matrix_flops * c.tiles;
     c.vector_flops = t.vector_flops * c.tiles;
-    memory_traffic(&e->at, e->grid, &e->fps, &c);
+    memory_traffic(&e->at, e->grid, &e->fps, t.own_bytes * c.tiles, &c);
     c.tile_us = et_tile_us(&t, m);
     double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
     c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(&c, m->cus, m->dies) * tile);

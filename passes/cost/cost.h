@@ -35,6 +35,7 @@ enum { ET_GUESSED_CONTEXT = 256 };
 /* The work of one tile. */
 typedef struct {
     double cache_bytes;  /* from or to the nearest cache */
+    double own_bytes;    /* of these, rows of a product that each wave asks for ahead itself */
     double stream_bytes; /* of these, weights that come through the weight stream */
     double copied_bytes; /* of these, operands that a pipeline copies */
     double matrix_flops, vector_flops;

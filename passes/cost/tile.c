@@ -268,6 +268,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     if (!pipeline) t->c.turns += rows_waited_for(t, s, e, m, k);
     if (by->by_chunk) t->c.ring += chunks;
     t->c.cache_bytes += m * k * e->a.bytes;
+    if (by->rows == ET_ROWS_OWN) t->c.own_bytes += m * k * e->a.bytes;
     if (pipeline) t->c.copied_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {

@@ -1,13 +1,17 @@
 #!/bin/sh
 # routed_tiles.sh BIN SRC FOLDER: e4m3 in a mixture on an H100. A stage of the weight stream has whole lines of experts' rows; for one
-# token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is.
+# token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is. In bf16
+# up to eight tokens have tiles so narrow that each wave asks for its own rows, which are not priced as if memory brought them for each tile.
 set -eu
 bin=$1 src=$2
 . "$(dirname "$0")/../../support/lib.sh"
 fresh "$3"
-"$bin/etimport" "$src/bench/models/qwen3-30b-a3b-fp8" --config-only --name=m --slots 1 --context 640 --max-tokens 16 -o all.etg
-compile() { # TOKENS
-    sed "s/^dim N in [0-9.]*/dim N in $1..$1/" all.etg > "m.etg"
+import() { # MODEL
+    "$bin/etimport" "$src/bench/models/$1" --config-only --name=m --slots 1 --context 640 --max-tokens 16 -o all.etg
+}
+import qwen3-30b-a3b-fp8
+compile() { # LEAST [MOST]: tokens
+    sed "s/^dim N in [0-9.]*/dim N in $1..${2:-$1}/" all.etg > "m.etg"
     "$bin/etcc" m.etg --machine=H100 --variants=1 --to=scheduled -o m.eti
 }
 plan() { # TASK: how its product is done
@@ -26,3 +30,6 @@ compile 1
 tiles=$((8 * $(sed -n 's/^func @experts.gate_up \[.*u0 < \([0-9]*\)\].*/\1/p' m.eti)))
 rest=$(((132 - tiles % 132) % 132 * 132 / tiles))
 [ "$rest" -le 13 ] || die "one token: $tiles tiles, a last round that leaves $rest CUs without one in the mean"
+import qwen3-30b-a3b
+compile 3 8
+plan experts.gate_up | grep -q '^own' || die "up to eight tokens in bf16: $(plan experts.gate_up)"
