@@ -20,9 +20,8 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *, int most, et_
  * stream: are there tasks that stream and could be claimed without it, since a tensor decides about
  * their tiles? */
 bool et_streams_unevenly(et_program *p, const et_pass_options *);
-/* And is the same program better CLAIMED, without a stream? So where its products have pipelines of
- * their own for weights and rows, or where it is predicted to take less time. The options are those
- * that each was made with. */
+/* And is the same program better CLAIMED, without a stream: is it predicted to take less time? The
+ * options are those that each was made with. */
 bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by,
                           et_program *streamed, const et_pass_options *streamed_by);
 

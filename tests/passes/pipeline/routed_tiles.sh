@@ -2,6 +2,7 @@
 # routed_tiles.sh BIN SRC FOLDER: e4m3 in a mixture on an H100. A stage of the weight stream has whole lines of experts' rows; for one
 # token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is. In bf16
 # up to eight tokens have tiles so narrow that each wave asks for its own rows, which are not priced as if memory brought them for each tile.
+# A layer of experts streams where their blocks have up to sixteen rows; blocks of more have pipelines of both operands.
 set -eu
 bin=$1 src=$2
 . "$(dirname "$0")/../../support/lib.sh"
@@ -33,3 +34,11 @@ rest=$(((132 - tiles % 132) % 132 * 132 / tiles))
 import qwen3-30b-a3b
 compile 3 8
 plan experts.gate_up | grep -q '^own' || die "up to eight tokens in bf16: $(plan experts.gate_up)"
+layer() { # TOKENS
+    sed "s/^dim N in [0-9.]*/dim N in $1..$1/" "$src/bench/models/qwen3-30b-a3b/layer.etg" > all.etg
+    compile "$1"
+}
+layer 128
+for task in h y; do plan $task | grep -q 'weights stream' || die "a layer of 128 tokens: $(plan $task)"; done
+layer 256
+for task in h y; do plan $task | grep -q '^pipeline .* weights pipeline' || die "a layer of 256 tokens: $(plan $task)"; done
