@@ -157,80 +157,99 @@ void emu_cache_load(struct emu_caches *u, enum emu_level from, const uint64_t *a
     leave();
 }
 
+/* What lanes one after another store in a line and a range: looked up once. */
+struct stores {
+    struct emu_range range;
+    uint64_t number;
+    emu_bytes mask; /* 0: none yet */
+    uint8_t data[EMU_LINE];
+};
+
 /* The same for a CU whose next level is about to change. */
-static void leave_old(struct emu_cache *c, struct part p, const struct emu_range *r,
-                      emu_bytes mask) {
-    struct emu_line *l = emu_cache_try(c, p.number);
-    emu_bytes missing = l ? mask & ~l->valid : 0;
+static void leave_old(struct emu_cache *c, const struct stores *s) {
+    struct emu_line *l = emu_cache_try(c, s->number);
+    emu_bytes missing = l ? s->mask & ~l->valid : 0;
     if (!missing) return;
-    read_line(c->next, p.number, r, missing, l->data);
+    read_line(c->next, s->number, &s->range, missing, l->data);
     l->valid |= missing;
 }
 
-static void leave_old_near(const struct emu_caches *u, struct part p, const struct emu_range *r,
-                           emu_bytes mask) {
+static void leave_old_near(const struct emu_caches *u, const struct stores *s) {
     for (uint32_t i = 0; i < device.arrays; i++)
         if (&device.array[i] != u->array && device.array[i].next == u->die)
-            leave_old(&device.array[i], p, r, mask);
+            leave_old(&device.array[i], s);
     for (uint32_t i = 0; i < device.cus; i++) {
         struct emu_caches *other = &device.cu[i];
         if (other->die != u->die) continue;
-        leave_old(&other->scalar, p, r, mask);
-        if (other != u && other->array == u->array) leave_old(&other->near, p, r, mask);
+        leave_old(&other->scalar, s);
+        if (other != u && other->array == u->array) leave_old(&other->near, s);
     }
 }
 
 /* Copies on the way are brought up to date; a cache that has none does not take one. */
-static void update(struct emu_cache *c, struct part p, emu_bytes mask, const uint8_t *in) {
-    struct emu_line *l = emu_cache_find(c, p.number);
-    if (l && l->valid & mask) emu_bytes_copy(l->data, in, l->valid & mask);
+static void update(struct emu_cache *c, const struct stores *s) {
+    struct emu_line *l = emu_cache_find(c, s->number);
+    if (l && l->valid & s->mask) emu_bytes_copy(l->data, s->data, l->valid & s->mask);
 }
 
-static void store_part(struct emu_caches *u, enum emu_level to, struct part p,
-                       struct emu_range *seen, const uint8_t *bytes) {
-    uint8_t data[EMU_LINE];
-    emu_bytes mask = emu_bytes_mask(p.from, p.bytes);
-    const struct emu_range *r = range_of(seen, p.number * EMU_LINE + p.from);
-    copy(data + p.from, bytes, p.bytes);
-    if (device.adversarial) leave_old_near(u, p, r, mask);
-    update(&u->near, p, mask, data);
+static void store_all(struct emu_caches *u, enum emu_level to, struct stores *s) {
+    if (device.adversarial) leave_old_near(u, s);
+    update(&u->near, s);
     if (u->array) {
         pthread_mutex_lock(&u->array->lock);
-        update(u->array, p, mask, data);
+        update(u->array, s);
         pthread_mutex_unlock(&u->array->lock);
     }
-    struct emu_cache *die = u->die;
-    if (r->uncached) die = NULL;
+    struct emu_cache *die = s->range.uncached ? NULL : u->die;
     if (die) {
         pthread_mutex_lock(&die->lock);
         if (to == EMU_MEMORY) {
-            update(die, p, mask, data);
-            struct emu_line *l = emu_cache_find(die, p.number);
-            if (l) l->dirty &= ~mask;
-            emu_cache_leave_old(die, p.number, mask);
+            update(die, s);
+            struct emu_line *l = emu_cache_find(die, s->number);
+            if (l) l->dirty &= ~s->mask;
+            emu_cache_leave_old(die, s->number, s->mask);
         } else {
-            struct emu_line *l = emu_cache_get(die, p.number);
-            emu_bytes_copy(l->data, data, mask);
-            emu_cache_make_dirty(die, l, mask, u, device.adversarial ? ++device.stamp : 0);
+            struct emu_line *l = emu_cache_get(die, s->number);
+            emu_bytes_copy(l->data, s->data, s->mask);
+            emu_cache_make_dirty(die, l, s->mask, u, device.adversarial ? ++device.stamp : 0);
         }
         pthread_mutex_unlock(&die->lock);
     }
     if (!die || to == EMU_MEMORY)
-        copy((void *)(uintptr_t)(p.number * EMU_LINE + p.from), bytes, p.bytes);
+        emu_bytes_copy((uint8_t *)(uintptr_t)(s->number * EMU_LINE), s->data, s->mask);
+    s->mask = 0;
+}
+
+/* P is stored with what waits in S, or after it. */
+static void store_part(struct emu_caches *u, enum emu_level to, struct part p,
+                       struct emu_range *seen, struct stores *s, const uint8_t *bytes) {
+    uint64_t addr = p.number * EMU_LINE + p.from;
+    if (s->mask && (p.number != s->number || addr - s->range.lo >= s->range.hi - s->range.lo))
+        store_all(u, to, s);
+    if (!s->mask) {
+        s->range = *range_of(seen, addr);
+        s->number = p.number;
+    }
+    copy(s->data + p.from, bytes, p.bytes);
+    s->mask |= emu_bytes_mask(p.from, p.bytes);
 }
 
 void emu_cache_store(struct emu_caches *u, enum emu_level to, const uint64_t *addr, uint64_t mask,
                      uint32_t bytes, uint8_t (*data)[EMU_LANE_BYTES]) {
     struct emu_range seen[LIVE_RANGES] = {{0}};
+    struct stores s;
+    s.mask = 0;
     enter();
     pthread_mutex_lock(&u->near.lock);
     for (; mask; mask &= mask - 1) {
         int i = __builtin_ctzll(mask);
         struct part p = part_of(addr[i], bytes);
-        store_part(u, to, p, seen, data[i]);
+        store_part(u, to, p, seen, &s, data[i]);
         if (p.bytes == bytes) continue;
-        store_part(u, to, (struct part){p.number + 1, 0, bytes - p.bytes}, seen, data[i] + p.bytes);
+        p = (struct part){p.number + 1, 0, bytes - p.bytes};
+        store_part(u, to, p, seen, &s, data[i] + bytes - p.bytes);
     }
+    if (s.mask) store_all(u, to, &s);
     pthread_mutex_unlock(&u->near.lock);
     leave();
 }

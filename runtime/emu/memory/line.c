@@ -5,25 +5,31 @@
 
 enum { CHUNK = 256, FIRST_SLOTS = 1024 };
 
+/* Of 64 bytes. */
+static void copy_some(uint8_t *to, const uint8_t *from, uint64_t mask) {
+    while (mask) {
+        uint32_t i = (uint32_t)__builtin_ctzll(mask) & ~7u, m = mask >> i & 0xff;
+        mask &= ~((uint64_t)0xff << i);
+        if (m == 0xff) {
+            memcpy(to + i, from + i, 8);
+            continue;
+        }
+        for (; m; m >>= 4, i += 4)
+            if ((m & 15) == 15)
+                memcpy(to + i, from + i, 4);
+            else
+                for (uint32_t b = 0; b < 4; b++)
+                    if (m >> b & 1) to[i + b] = from[i + b];
+    }
+}
+
 void emu_bytes_copy(uint8_t *to, const uint8_t *from, emu_bytes mask) {
     if (!~mask) {
         memcpy(to, from, EMU_LINE);
         return;
     }
-    for (uint32_t i = 0; mask; i += 8, mask >>= 8) {
-        uint32_t m = (uint32_t)mask & 0xff;
-        if (m == 0xff) {
-            memcpy(to + i, from + i, 8);
-            continue;
-        }
-        for (uint32_t half = 0; half < 8; half += 4, m >>= 4) {
-            if ((m & 15) == 15)
-                memcpy(to + i + half, from + i + half, 4);
-            else
-                for (uint32_t b = 0; b < 4; b++)
-                    if (m >> b & 1) to[i + half + b] = from[i + half + b];
-        }
-    }
+    copy_some(to, from, (uint64_t)mask);
+    copy_some(to + 64, from + 64, (uint64_t)(mask >> 64));
 }
 
 static struct emu_line *line_at(const struct emu_cache *c, uint32_t i) {
