@@ -36,27 +36,25 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h ^ (h >> 29);
 }
 
-static uint64_t hash(const et_node_x *x) {
+static uint32_t hash(const et_node_x *x) {
     uint64_t bits;
     memcpy(&bits, &x->f, sizeof bits);
-    uint64_t h = mix(x->op, x->type);
-    h = mix(h, (uint32_t)x->i);
-    h = mix(h, (uint32_t)x->i2);
-    h = mix(h, (uint64_t)x->n);
-    h = mix(h, bits);
-    for (int k = 0; k < x->nops; k++)
-        h = mix(h, x->ops[k].id);
-    return h;
+    uint64_t h = mix((uint64_t)x->op << 32 | x->type, (uint32_t)x->i | (uint64_t)x->i2 << 32);
+    h = mix(h, (uint64_t)x->n ^ bits);
+    int k = 0;
+    for (; k + 2 <= x->nops; k += 2)
+        h = mix(h, x->ops[k].id | (uint64_t)x->ops[k + 1].id << 32);
+    return (uint32_t)(k < x->nops ? mix(h, x->ops[k].id) : h);
 }
 
 static bool same(const et_node_x *a, const et_node_x *b) {
-    return a->op == b->op && a->type == b->type && a->i == b->i && a->i2 == b->i2 && a->n == b->n &&
+    return a->hash == b->hash && a->op == b->op && a->type == b->type && a->i == b->i && a->i2 == b->i2 && a->n == b->n &&
            memcmp(&a->f, &b->f, sizeof a->f) == 0 && a->nops == b->nops &&
            (a->nops == 0 || memcmp(a->ops, b->ops, (size_t)a->nops * sizeof *a->ops) == 0);
 }
 
 static void enter(et_exprs *p, uint32_t id) {
-    uint32_t slot = (uint32_t)hash(&p->node[id]) & (p->ntable - 1);
+    uint32_t slot = p->node[id].hash & (p->ntable - 1);
     while (p->table[slot])
         slot = (slot + 1) & (p->ntable - 1);
     p->table[slot] = id;
@@ -125,9 +123,10 @@ uint64_t et_exprs_work(const et_exprs *p) {
     return p->visits->work;
 }
 
-et_expr et_intern(et_exprs *p, const et_node_x *proto) {
+et_expr et_intern(et_exprs *p, et_node_x *proto) {
     p->visits->work++;
-    uint32_t slot = (uint32_t)hash(proto) & (p->ntable - 1);
+    proto->hash = hash(proto);
+    uint32_t slot = proto->hash & (p->ntable - 1);
     for (; p->table[slot]; slot = (slot + 1) & (p->ntable - 1))
         if (same(&p->node[p->table[slot]], proto)) return (et_expr){p->table[slot]};
     ET_GROW(p->arena, p->node, p->nnode, p->cnode);
@@ -287,7 +286,7 @@ static et_expr to_f32(et_exprs *p, et_expr e) {
 }
 
 static et_expr to_i32(et_exprs *p, et_expr e) {
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     if (x->type == ET_T_I32) return e;
     if (x->type == ET_T_PRED) return et_select(p, e, et_int(p, 1), et_int(p, 0));
     return node(p, ET_X_TO_I32, ET_T_I32, 1, &e);
@@ -387,7 +386,7 @@ static et_expr compare(et_exprs *p, et_xop op, et_expr a, et_expr b) {
 static et_expr logic(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     a = to_pred(p, a);
     b = to_pred(p, b);
-    const et_node_x *x = et_x(p, a), *y = et_x(p, b);
+    const et_node_x *x = et_x_in(p, a), *y = et_x_in(p, b);
     bool absorbing = op == ET_X_OR;
     if (x->op == ET_X_INT) return (x->n != 0) == absorbing ? a : b;
     if (y->op == ET_X_INT) return (y->n != 0) == absorbing ? b : a;
@@ -397,7 +396,7 @@ static et_expr logic(et_exprs *p, et_xop op, et_expr a, et_expr b) {
 
 /* Only identities that hold for every float, signed zeros and NaN included. */
 static et_expr float_op2(et_exprs *p, et_xop op, et_expr a, et_expr b) {
-    const et_node_x *x = et_x(p, a), *y = et_x(p, b);
+    const et_node_x *x = et_x_in(p, a), *y = et_x_in(p, b);
     if (op == ET_X_MUL && y->op == ET_X_FLOAT && y->f == 1) return a;
     if (op == ET_X_MUL && x->op == ET_X_FLOAT && x->f == 1) return b;
     if (op == ET_X_DIV && y->op == ET_X_FLOAT && y->f == 1) return a;

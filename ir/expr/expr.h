@@ -73,6 +73,7 @@ typedef struct et_node_x {
     int64_t n; /* value of INT */
     double f;  /* value of FLOAT */
     int nops;
+    uint32_t hash; /* of all above and the operands */
     const et_expr *ops;
     uint32_t size;  /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
     uint32_t depth; /* levels of its tree, 1 for a leaf */

@@ -59,7 +59,7 @@ static void add_term(et_exprs *p, struct linear *l, et_expr t, int64_t c) {
 /* l += c * e */
 static void collect(et_exprs *p, struct linear *l, et_expr e, int64_t c) {
     if (l->overflow) return; /* sums that share parts would be walked once per path */
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     int64_t v;
     if (x->op == ET_X_INT) {
         if (!etrt_int_mul(x->n, c, &v) || !etrt_int_add(l->k, v, &l->k)) l->overflow = true;
@@ -112,11 +112,11 @@ enum { MAX_FACTORS = 8 };
 /* Factors of a term (a left-leaning chain of MUL over non-constant atoms). */
 static int factors(et_exprs *p, et_expr t, et_expr f[MAX_FACTORS]) {
     int n = 0;
-    const et_node_x *x = et_x(p, t);
+    const et_node_x *x = et_x_in(p, t);
     while (x->op == ET_X_MUL && n < MAX_FACTORS - 1) {
         f[n++] = x->ops[1];
         t = x->ops[0];
-        x = et_x(p, t);
+        x = et_x_in(p, t);
     }
     f[n++] = t;
     return n;
@@ -186,7 +186,7 @@ static bool prove_quotients(et_exprs *p, const struct linear *d) {
         !((d->coef[0] == 1 && d->coef[1] == -1) || (d->coef[0] == -1 && d->coef[1] == 1)))
         return false;
     int plus = d->coef[0] == 1 ? 0 : 1;
-    const et_node_x *x = et_x(p, d->term[plus]), *y = et_x(p, d->term[!plus]);
+    const et_node_x *x = et_x_in(p, d->term[plus]), *y = et_x_in(p, d->term[!plus]);
     int64_t c, other, u, v, k;
     if (x->op != ET_X_IDIV || y->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) ||
         !et_is_int(p, y->ops[1], &other) || c < 1 || other < 1)
@@ -206,7 +206,7 @@ static bool prove_quotients(et_exprs *p, const struct linear *d) {
  * by the end that makes it smaller. */
 static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
     for (int i = 0; i < d->n; i++) {
-        const et_node_x *x = et_x(p, d->term[i]);
+        const et_node_x *x = et_x_in(p, d->term[i]);
         int64_t c, k;
         if (x->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) || c < 1 || d->coef[i] % c) continue;
         struct linear r = *d;
@@ -231,11 +231,11 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
      * extents may themselves be symbolic and cancel. */
     for (int pass = 0; pass < 8; pass++) {
         int at = 0;
-        while (at < d.n && et_x(p, d.term[at])->op != ET_X_VAR)
+        while (at < d.n && et_x_in(p, d.term[at])->op != ET_X_VAR)
             at++;
         if (at == d.n) break;
         int64_t c = d.coef[at];
-        et_expr extent = et_var_extent(p, et_x(p, d.term[at])->i);
+        et_expr extent = et_var_extent(p, et_x_in(p, d.term[at])->i);
         add_term(p, &d, d.term[at], -c);
         if (c < 0) {
             collect(p, &d, extent, c);
@@ -359,7 +359,7 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     if (op == ET_X_IDIV && et_bounds(p, a, &lo, &hi) && et_bounds(p, b, &blo, &bhi) && blo == bhi &&
         quotient(lo, blo) == quotient(hi, blo))
         return et_int(p, quotient(lo, blo));
-    const et_node_x *ax = et_x(p, a);
+    const et_node_x *ax = et_x_in(p, a);
     if (constant && op == ET_X_IDIV && (ax->op == ET_X_MIN || ax->op == ET_X_MAX)) {
         et_expr u = ax->ops[0], v = ax->ops[1];
         return min_max(p, ax->op, div_mod(p, op, u, b), div_mod(p, op, v, b));
@@ -375,7 +375,7 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
         return et_add(p, raw(p, op, r, b), et_int(p, t));
     }
     if (reduce(p, &r, &b)) return et_add(p, q, div_mod(p, op, r, b));
-    const et_node_x *rx = et_x(p, r);
+    const et_node_x *rx = et_x_in(p, r);
     int64_t z;
     if (constant && rx->op == ET_X_IDIV && et_is_int(p, rx->ops[1], &z) && z > 0 &&
         z < INT64_MAX / y)

@@ -41,7 +41,7 @@ static int order_leaf(const et_exprs *p, const et_node_x *x, const et_node_x *y)
 /* Two different nodes differ in a leaf or in the first operand that differs: one path down. */
 int et_expr_order(const et_exprs *p, et_expr a, et_expr b) {
     while (!et_expr_eq(a, b)) {
-        const et_node_x *x = et_x(p, a), *y = et_x(p, b);
+        const et_node_x *x = et_x_in(p, a), *y = et_x_in(p, b);
         int c = three_way(x->op, y->op);
         if (!c) c = three_way(x->type, y->type);
         if (!c) c = three_way(x->nops, y->nops);

@@ -44,8 +44,13 @@ struct et_exprs {
     uint32_t nnamed;
 };
 
-/* The node with exactly these fields, made if new. No simplification. */
-et_expr et_intern(et_exprs *, const et_node_x *proto);
+/* The node of what is known to be an expression of this pool, as operands are. */
+static inline const et_node_x *et_x_in(const et_exprs *p, et_expr e) {
+    return &p->node[e.id];
+}
+
+/* The node with exactly these fields, made if new. No simplification. Sets the prototype's hash. */
+et_expr et_intern(et_exprs *, et_node_x *proto);
 
 /* What is known of a node of which everything else is set: its fields KNOWN, LO and HI. */
 void et_note_range(const et_exprs *, et_node_x *);

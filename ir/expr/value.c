@@ -23,7 +23,7 @@ static const et_range i32 = {INT32_MIN, INT32_MAX};
 /* An operator of integers. One operand that the launch bounds may bound the result: a clamped load
  * is as good as an index. */
 static void note_operator(const et_exprs *p, et_node_x *x) {
-    const et_node_x *a = et_x(p, x->ops[0]), *b = x->nops > 1 ? et_x(p, x->ops[1]) : a;
+    const et_node_x *a = et_x_in(p, x->ops[0]), *b = x->nops > 1 ? et_x_in(p, x->ops[1]) : a;
     et_range r, ra = range_of(a), rb = range_of(b);
     et_known least = a->known < b->known ? a->known : b->known;
     if (least == ET_UNSURE) {
@@ -50,12 +50,12 @@ void et_note_range(const et_exprs *p, et_node_x *x) {
         note(x, ET_FROM_LAUNCH, r);
         return;
     case ET_X_VAR:
-        a = et_x(p, et_var_extent(p, x->i));
+        a = et_x_in(p, et_var_extent(p, x->i));
         note(x, a->known, (et_range){0, a->hi == INT64_MIN ? a->hi : a->hi - 1});
         return;
     case ET_X_SELECT:
-        a = et_x(p, x->ops[1]);
-        b = et_x(p, x->ops[2]);
+        a = et_x_in(p, x->ops[1]);
+        b = et_x_in(p, x->ops[2]);
         if (x->type == ET_T_I32)
             note(x, a->known < b->known ? a->known : b->known,
                  et_range_join(range_of(a), range_of(b)));
@@ -72,7 +72,7 @@ void et_note_range(const et_exprs *p, et_node_x *x) {
     default:
         break;
     }
-    bool whole = x->type == ET_T_I32 && x->nops >= 1 && et_x(p, x->ops[0])->type == ET_T_I32;
+    bool whole = x->type == ET_T_I32 && x->nops >= 1 && et_x_in(p, x->ops[0])->type == ET_T_I32;
     if (whole)
         note_operator(p, x);
     else
@@ -80,7 +80,7 @@ void et_note_range(const et_exprs *p, et_node_x *x) {
 }
 
 bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     if (x->known != ET_FROM_LAUNCH) return false;
     *out_lo = x->lo;
     *out_hi = x->hi;
@@ -88,13 +88,13 @@ bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
 }
 
 void et_span(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     *out_lo = x->lo;
     *out_hi = x->hi;
 }
 
 bool et_may_wrap(const et_exprs *p, et_expr e) {
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     return x->lo == INT64_MIN && x->hi == INT64_MAX;
 }
 

@@ -74,16 +74,22 @@ static bool is_leaf(et_xop op) {
 
 static et_expr subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx, struct visit *t) {
     if (visited(t, e)) return t->v->to[e.id];
-    et_node_x x = *et_x(p, e);
+    const et_node_x *x = et_x_in(p, e); /* moves when nodes are made; its operands do not */
+    const et_expr *from = x->ops;
+    const et_xop op = x->op;
+    const int n = x->nops;
     et_expr out = e, ops[ET_MAX_RANK];
-    et_check(x.nops <= ET_MAX_RANK);
+    et_check(n <= ET_MAX_RANK);
     bool changed = false;
-    for (int i = 0; i < x.nops; i++) {
-        ops[i] = subst(p, x.ops[i], fn, ctx, t);
-        changed |= ops[i].id != x.ops[i].id;
+    for (int i = 0; i < n; i++) {
+        ops[i] = subst(p, from[i], fn, ctx, t);
+        changed |= ops[i].id != from[i].id;
     }
-    if (changed) out = rebuild(p, &x, ops);
-    if (is_leaf(x.op)) {
+    if (changed) {
+        et_node_x was = *et_x_in(p, e);
+        out = rebuild(p, &was, ops);
+    }
+    if (is_leaf(op)) {
         et_expr by = fn(ctx, p, out);
         if (by.id) out = by;
     }
@@ -133,7 +139,7 @@ static void walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void
                  struct visit *t) {
     if (visited(t, e)) return;
     remember(t, e, e);
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     for (int i = 0; i < x->nops; i++)
         walk(p, x->ops[i], fn, ctx, t);
     fn(ctx, e);
@@ -152,7 +158,7 @@ static bool any(const et_exprs *p, et_expr e, bool (*is)(const void *, et_expr),
                 struct visit *t) {
     if (visited(t, e)) return false;
     remember(t, e, e);
-    const et_node_x *x = et_x(p, e);
+    const et_node_x *x = et_x_in(p, e);
     for (int i = 0; i < x->nops; i++)
         if (any(p, x->ops[i], is, ctx, t)) return true;
     return is(ctx, e);
@@ -175,7 +181,7 @@ struct sought {
 
 static bool is_sought(const void *ctx, et_expr e) {
     const struct sought *f = ctx;
-    const et_node_x *n = et_x(f->x, e);
+    const et_node_x *n = et_x_in(f->x, e);
     return n->op == f->op && (f->i == ET_ANY || n->i == f->i);
 }
 
