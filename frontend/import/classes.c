@@ -92,7 +92,7 @@ static void add(struct imp_config *c, const json_t *class, const char *name, int
     c->defaults[c->ndefaults++] = (struct imp_default){.name = et_strdup(c->arena, name),
                                                        .unsure = why,
                                                        .value = value ? spelled(c, value) : NULL};
-    if (value && json_object_set(c->root, name, value)) et_no_memory();
+    if (value && json_object_set_new(c->root, name, json_deep_copy(value))) et_no_memory();
 }
 
 /* A field that the file says by two names has to be the same by both. */
@@ -112,10 +112,17 @@ static bool names_agree(struct imp_config *c, const json_t *class) {
     return ok;
 }
 
-bool imp_config_complete(struct imp_config *c, const char *architecture) {
-    json_error_t e;
-    json_t *all = json_loads(imp_classes_json, 0, &e), *value;
+/* Read once: that takes longer than all else here. Nobody changes it. */
+static const json_t *classes(void) {
+    static json_t *all;
+    if (!all) all = json_loads(imp_classes_json, 0, NULL);
     if (!all) et_no_memory(); /* the text is right: the tests read it */
+    return all;
+}
+
+bool imp_config_complete(struct imp_config *c, const char *architecture) {
+    const json_t *all = classes();
+    json_t *value;
     const json_t *class = json_object_get(json_object_get(all, "classes"), architecture);
     json_t *versions = json_object_get(all, "versions");
     const char *last = json_string_value(json_array_get(versions, json_array_size(versions) - 1)),
@@ -126,7 +133,6 @@ bool imp_config_complete(struct imp_config *c, const char *architecture) {
     json_object_foreach(json_object_get(class, "fields"), name, value) {
         if (!is_said(c, class, name)) add(c, class, name, version);
     }
-    json_decref(all);
     return ok;
 }
 
