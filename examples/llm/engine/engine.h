@@ -165,9 +165,9 @@ struct engine_stats {
     /* The thread's time, over all decoders of the kernel: admitting sequences; filling inputs;
      * submitting; waiting; reading outputs; turning them into text. DEVICE: the device's time
      * meanwhile; 0: not measured. */
-    struct engine_steps {
+    struct engine_phases {
         double admit, fill, submit, wait, read, take, device;
-    } steps;
+    } phases;
     int64_t last_prompts, last_texts; /* tokens fed in the last launch */
     double last_seconds;
     /* Seconds of each part of opening; when the first launch began (lm_now), and its seconds. */

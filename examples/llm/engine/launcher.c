@@ -151,10 +151,10 @@ static void take(struct launcher *l, enum lm_result result, int64_t total, doubl
 }
 
 /* SECONDS of the launch, of which READ went to reading; BEFORE it and AFTER it. */
-static void count_steps(struct launcher *l, double before, double seconds, double read,
-                        double after) {
+static void count_phases(struct launcher *l, double before, double seconds, double read,
+                         double after) {
     const struct lm_spent *spent = &l->kernel.spent;
-    struct engine_steps *s = &l->steps;
+    struct engine_phases *s = &l->phases;
     s->fill += before;
     s->submit += spent->submit;
     s->wait += seconds - spent->submit - read;
@@ -176,7 +176,7 @@ void launcher_wait(struct launcher *l) {
     pthread_mutex_unlock(&l->lock);
 }
 
-static void step(struct launcher *l) {
+static void launch(struct launcher *l) {
     char err[LLM_ERR] = "";
     int64_t total = 0;
     if (!launcher_ready(l)) return;
@@ -194,7 +194,7 @@ static void step(struct launcher *l) {
     double ended = lm_now(), read = l->kernel.spent.read;
     if (result == LM_LOST) lm_close(&l->kernel);
     take(l, result, total, ended - began, err);
-    if (result == LM_DONE) count_steps(l, began - from, ended - began, read, lm_now() - ended);
+    if (result == LM_DONE) count_phases(l, began - from, ended - began, read, lm_now() - ended);
 }
 
 /* ---- the thread ---- */
@@ -209,12 +209,12 @@ static void *work(void *user) {
             queue_show(&l->engines[i]);
             running += l->engines[i].nactive;
         }
-        if (running) l->steps.admit += lm_now() - from;
+        if (running) l->phases.admit += lm_now() - from;
         if (!rest(l)) return NULL;
-        if (steps_run(l) || (running && !l->stop && l->o.resident))
-            steps_go_on(l);
+        if (resident_runs(l) || (running && !l->stop && l->o.resident))
+            resident_go_on(l);
         else if (running && !l->stop)
-            step(l);
+            launch(l);
     }
 }
 

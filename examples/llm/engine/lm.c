@@ -534,7 +534,7 @@ enum lm_result lm_run(struct lm_kernel *k, char *err) {
     return lm_submit(k, err) ? lm_wait(k, err) : LM_LOST;
 }
 
-/* ---- steps of a kernel that stays ---- */
+/* ---- a kernel that stays ---- */
 
 bool lm_stay(struct lm_kernel *k, char *err) {
     return ok(etrt_residence_open(k->session, ETRT_RANGES_ELASTIC, &k->residence), "--resident",
@@ -552,7 +552,7 @@ bool lm_post(struct lm *lm, char *err) {
     return good;
 }
 
-bool lm_wait_step(struct lm *lm, double seconds, enum lm_result *out, char *err) {
+bool lm_wait_post(struct lm *lm, double seconds, enum lm_result *out, char *err) {
     etrt_status status = etrt_residence_done(lm->kernel->residence, lm->part, seconds);
     if (status == ETRT_TIMEOUT) return false;
     if (ok(status, "step", err))

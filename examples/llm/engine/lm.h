@@ -152,7 +152,7 @@ enum lm_result {
 /* Launch the tokens that were added to all decoders, wait, and read the requested logits. The lists
  * of tokens are empty afterwards. */
 enum lm_result lm_run(struct lm_kernel *, char *err);
-/* The same in two steps: start the launch; wait for its end. No tokens may be added between them.
+/* The same in two halves: start the launch; wait for its end. No tokens may be added between them.
  * False: it did not start, as LM_LOST. */
 bool lm_submit(struct lm_kernel *, char *err);
 enum lm_result lm_wait(struct lm_kernel *, char *err);
@@ -161,13 +161,13 @@ bool lm_wait_for(struct lm_kernel *, double seconds, enum lm_result *out, char *
 /* Between the two: is this decoder done, while others of the launch may still run? If so its
  * outputs are read now, as lm_wait would. */
 bool lm_take(struct lm *);
-/* Let the kernel, one of etcc --resident, stay on the device: each decoder has steps of its own
- * from now on, whatever the others do, instead of launches of all. */
+/* Let the kernel, one of etcc --resident, stay on the device: each decoder has iterations of its
+ * own from now on, whatever the others do, instead of launches of all. */
 bool lm_stay(struct lm_kernel *, char *err);
-/* Begin a step of the tokens that were added. False: as LM_LOST. */
+/* Begin an iteration, of the tokens that were added. False: as LM_LOST. */
 bool lm_post(struct lm *, char *err);
-/* Wait for at most SECONDS for its end, as lm_wait_for; a step cannot be cancelled. */
-bool lm_wait_step(struct lm *, double seconds, enum lm_result *out, char *err);
+/* Wait for at most SECONDS for its end, as lm_wait_for; it cannot be cancelled. */
+bool lm_wait_post(struct lm *, double seconds, enum lm_result *out, char *err);
 /* Ask the running launch to end soon. */
 void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */

@@ -88,7 +88,7 @@ struct launcher {
     struct engine *engines; /* [n] */
     int n;
     int64_t tried;             /* launches */
-    struct engine_steps steps; /* in the thread */
+    struct engine_phases phases; /* in the thread */
     pthread_t thread;
     bool has_thread;
 
@@ -160,10 +160,10 @@ void launcher_close(struct launcher *);
 /* All that run wait to be told which tokens they may have: until engine_wake, or a while. */
 void launcher_wait(struct launcher *);
 
-/* steps.c: of a kernel that stays. Begins those that can begin, and takes those that are over;
+/* resident.c: of a kernel that stays. Begins those that can begin, and takes those that are over;
  * comes back soon, to look after sequences that came meanwhile. */
-void steps_go_on(struct launcher *);
-bool steps_run(const struct launcher *);
+void resident_go_on(struct launcher *);
+bool resident_runs(const struct launcher *);
 
 /* rest.c: what the thread does while no sequence runs or waits. */
 /* Waits for one, or for the end, or for a wish, which it grants. False: it is the end. */

@@ -135,7 +135,7 @@ void queue_show(struct engine *e) {
     struct engine_stats *shown = &e->shown_stats;
     pthread_mutex_lock(&e->launcher->lock);
     *shown = e->stats;
-    shown->steps = e->launcher->steps;
+    shown->phases = e->launcher->phases;
     shown->used = 0;
     for (int64_t i = 0; i < e->sizes.slots; i++) {
         const struct slot *slot = &e->slots[i];

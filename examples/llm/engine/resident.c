@@ -1,13 +1,13 @@
-/* Steps of a kernel that stays: each decoder begins its next when its last is over. */
+/* A kernel that stays: each decoder begins its next iteration when its last one is over. */
 #include "examples/llm/engine/parts.h"
 
-bool steps_run(const struct launcher *l) {
+bool resident_runs(const struct launcher *l) {
     for (int i = 0; i < l->n; i++)
         if (l->engines[i].posted) return true;
     return false;
 }
 
-/* The device, and with it all steps. */
+/* The device, and with it all iterations. */
 static void lose(struct launcher *l, const char *why) {
     lm_close(&l->kernel);
     for (int i = 0; i < l->n; i++) {
@@ -21,12 +21,12 @@ static bool post(struct launcher *l, struct engine *e, char *why) {
     double from = lm_now();
     e->total = launch_fill(e);
     e->began = lm_now();
-    l->steps.fill += e->began - from;
+    l->phases.fill += e->began - from;
     if (!e->total) return true;
     if (!e->stats.launches) e->stats.start.began = e->began;
     l->tried++;
     if (!lm_post(e->lm, why)) return false;
-    l->steps.submit += l->kernel.spent.submit;
+    l->phases.submit += l->kernel.spent.submit;
     e->posted = true;
     launch_tell(e);
     return true;
@@ -45,13 +45,13 @@ static void take(struct launcher *l, struct engine *e, enum lm_result result, do
     const struct lm_spent *spent = &l->kernel.spent;
     double ended = lm_now(), more = spent->read;
     e->posted = false;
-    l->steps.wait += ended - e->began - (more - read);
+    l->phases.wait += ended - e->began - (more - read);
     if (result == LM_DONE)
         launch_take(e, e->total, ended - e->began);
     else
         launch_fail(e, false, why);
-    l->steps.read += spent->read - read;
-    l->steps.take += lm_now() - ended - (spent->read - more);
+    l->phases.read += spent->read - read;
+    l->phases.take += lm_now() - ended - (spent->read - more);
 }
 
 /* Of several that run none is waited for so long that another stands still. */
@@ -64,7 +64,7 @@ static bool take_all(struct launcher *l, char *why) {
         struct engine *e = &l->engines[i];
         enum lm_result result;
         double read = l->kernel.spent.read;
-        if (!e->posted || !lm_wait_step(e->lm, running > 1 ? of_several : one, &result, why))
+        if (!e->posted || !lm_wait_post(e->lm, running > 1 ? of_several : one, &result, why))
             continue;
         if (result == LM_LOST) return false;
         take(l, e, result, read, why);
@@ -72,12 +72,12 @@ static bool take_all(struct launcher *l, char *why) {
     return true;
 }
 
-void steps_go_on(struct launcher *l) {
+void resident_go_on(struct launcher *l) {
     char why[LLM_ERR] = "";
-    bool runs = steps_run(l);
+    bool runs = resident_runs(l);
     if (!runs && !launcher_ready(l)) return;
     bool good = l->stop || post_all(l, why);
-    if (good && !steps_run(l))
+    if (good && !resident_runs(l))
         launcher_wait(l);
     else if (!good || !take_all(l, why))
         lose(l, why);

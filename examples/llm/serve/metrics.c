@@ -228,17 +228,17 @@ static void write_engines(const struct metrics_of *models, int n, struct buffer 
 }
 
 /* The thread that launches is one for all models of the kernel. */
-static void write_steps(const struct engine_stats *s, struct buffer *out) {
+static void write_phases(const struct engine_stats *s, struct buffer *out) {
     static const char name[] = "etllm_step_seconds_total", device[] = "etllm_device_seconds_total";
-    const struct engine_steps *t = &s->steps;
+    const struct engine_phases *t = &s->phases;
     const struct {
-        const char *step;
+        const char *phase;
         double seconds;
     } rows[] = {{"admit", t->admit}, {"fill", t->fill}, {"submit", t->submit},
                 {"wait", t->wait},   {"read", t->read}, {"take", t->take}};
     head(out, name, "counter", "What the seconds of the thread that launches went to.");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        buffer_format(out, "%s{step=\"%s\"} %.17g\n", name, rows[i].step, rows[i].seconds);
+        buffer_format(out, "%s{step=\"%s\"} %.17g\n", name, rows[i].phase, rows[i].seconds);
     head(out, device, "counter", "Seconds that the device worked on launches; 0: not timed.");
     buffer_format(out, "%s %.17g\n", device, t->device);
 }
@@ -246,7 +246,7 @@ static void write_steps(const struct engine_stats *s, struct buffer *out) {
 void metrics_write(const struct metrics_of *models, int n, struct buffer *out) {
     char name[64];
     write_engines(models, n, out);
-    if (models[0].stats) write_steps(models[0].stats, out);
+    if (models[0].stats) write_phases(models[0].stats, out);
     head(out, "vllm:request_success_total", "counter", "Texts that were ended, by why.");
     for (int i = 0; i < n; i++) {
         pthread_mutex_lock(&models[i].metrics->lock);
