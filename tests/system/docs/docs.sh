@@ -19,8 +19,12 @@ fail() { # BLOCK WHAT
     head -5 said
     failed=1
 }
+# To machine code in the long run alone: examples go wrong before.
+made='--emit-llvm=out.ll --unoptimised'
+[ -z "${ETCC_LONG-}" ] || made='-o out.hsaco'
 compile() { # BLOCK FILE
-    "$bin/etcc" "$2" -o out.hsaco > said 2>&1 || fail "$1" 'is not compiled'
+    # shellcheck disable=SC2086
+    "$bin/etcc" "$2" $made > said 2>&1 || fail "$1" 'is not compiled'
 }
 part() { # BLOCK
     context=$here/$(cat "${1%.*}.in").etg

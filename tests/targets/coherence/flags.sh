@@ -42,7 +42,7 @@ for event in started scaled added; do
     for seed in 1 ${ETCC_LONG:+2}; do
         rm -f weak.got
         status=0
-        weak tag $event --wait-limit=0.5 2> weak.err || status=$?
+        weak tag $event --wait-limit=0.05 2> weak.err || status=$?
         case $event in
         started) # other bits
             test $status = 0
@@ -50,7 +50,7 @@ for event in started scaled added; do
             ;;
         *) # tasks run ahead of the words they take, until one waits for what has been overwritten
             test $status = 1
-            grep -q 'a wait inside the kernel ran past its bound: .* waited longer than 0.5 s in task ' weak.err
+            grep -q 'a wait inside the kernel ran past its bound: .* waited longer than 0.05 s in task ' weak.err
             ;;
         esac
     done

@@ -14,10 +14,22 @@ die() {
 grep -lx "target  *$target" "$src"/passes/machines/*.machine > machines || die 'no machine'
 sed 's/^stream_us .*/stream_us 0/' "$(head -1 machines)" > free.machine
 model=$src/tests/unit/import/stories-llama.etg
-compile() { # FILE OPTIONS...
+compile() { # FILE OUT OPTIONS...
     file=$1 out=$2
     shift 2
     "$bin/etcc" "$file" --machine=./free.machine --variants=1 -o "$out" "$@"
+}
+early() { # FILE OUT OPTIONS...: the LLVM IR before LLVM's passes, which take most of the time
+    file=$1 out=$2
+    shift 2
+    "$bin/etcc" "$file" --machine=./free.machine --emit-llvm="$out" --unoptimised "$@"
+}
+same() { # A B OPTIONS...: both make the same code
+    a=$1 b=$2
+    shift 2
+    early "$a" a.ll "$@"
+    early "$b" b.ll "$@"
+    cmp a.ll b.ll
 }
 
 compile "$model" ring.ptx
@@ -35,11 +47,11 @@ done
 "$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
 grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( calm [0-9]*)?( prefetch [0-9]*)?$' stream.txt || die 'no ring in the text'
 [ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
-for stage in placed scheduled; do
-    compile "$model" $stage.eti --to $stage
-    "$bin/etcc" $stage.eti --machine=./free.machine -o again.ptx
-    cmp ring.ptx again.ptx || die "other code from stage $stage"
-done
+compile "$model" placed.eti --to placed
+compile "$model" scheduled.eti --to scheduled
+compile placed.eti again.ptx
+cmp ring.ptx again.ptx || die 'other code from stage placed'
+same placed.eti scheduled.eti || die 'other code from stage scheduled'
 # A plan in the text would be refused where its ring is another. A text that asks for more than there is room for is refused; too little may be of no use.
 sed '/^    plan rows /d; s/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 ! "$bin/etcc" much.eti --machine=./free.machine -o much.ptx 2> said || die 'more slots than there is room for'
@@ -54,8 +66,7 @@ compile few.etg few.eti --to scheduled
 # Of few rows two chunks are in registers, not of many, and of codes where the ring has no room for all of a task's.
 ! grep -q ' deep' scheduled.eti || die 'registers are taken for two chunks of many rows'
 [ "$(grep -c ' streamed deep\( calm\)\{0,1\}$' few.eti)" = 8 ] || die 'not all products of few rows have two chunks in registers'
-compile few.eti again.ptx
-cmp few.ptx again.ptx || die 'other code from the text of a program with two chunks in registers'
+same few.etg few.eti --variants=1 || die 'other code from the text of a program with two chunks in registers'
 cat > deep.etg << 'END'
 model deep
 dim N in 1..4
@@ -79,10 +90,8 @@ sed 's/^ring .*/ring 4 of 32768 flight 32768 calm 16384/' scheduled.eti > calm.e
 ! grep -qE 'cp\.async\.wait_group[[:space:]]*3;|mbarrier\.test_wait' calm.ptx || die 'rows of many tokens wait for a calm stream, or look whether it is one'
 [ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
 sed 's/\<g1\>/acc0/g' few.etg > named.etg # as another local is called
-compile named.etg named.ptx
 compile named.etg named.eti --to scheduled
-compile named.eti again.ptx
-cmp named.ptx again.ptx || die 'a copy that is called like another local does not read back'
+same named.etg named.eti --variants=1 || die 'a copy that is called like another local does not read back'
 grep -qE 'cp\.async\.cg\.shared\.global\.L2::256B .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
 late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
 [ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
@@ -100,21 +109,21 @@ slots() { # FILE
 }
 "$bin/etimport" one --config-only --slots 32 --context 64 --max-tokens 32 -o many.etg
 sed 's/N in 1\.\.32/N in 1..1/' many.etg > single.etg
-compile single.etg single.ptx
-"$bin/etcc" many.etg --machine=./free.machine --variants=2 -o many.ptx -d schedule > many.txt
+early single.etg single.ll --variants=1
+early many.etg many.ll --variants=2 -d schedule > many.txt
 [ "$(grep -c '^# variant for N in' many.txt)" = 3 ] || die 'not two variants beside that of one token'
 grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant of its own'
 # Of more than two beside it, one ends where matrix instructions have all rows on their narrow side.
 "$bin/etcc" many.etg --machine=./free.machine --variants=3 --to scheduled -o more.eti -d schedule > more.txt
 grep -q '^# variant for N in 2\.\.8$' more.txt || die "no variant ends at eight tokens: $(grep '^# variant' more.txt)"
 kernel() { # FILE NUMBER
-    awk -v n="$2" '/\.entry/ { at++ } at == n' "$1" > kernel.ptx
+    awk -v n="$2" '/^define ptx_kernel/ { at++ } at == n' "$1" > kernel.ll
 }
-[ "$(grep -c '^\.visible \.entry' many.ptx)" = 3 ] || die 'not a kernel for each variant'
-kernel many.ptx 1
-[ "$(slots kernel.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
-kernel many.ptx 3
-[ "$(slots kernel.ptx)" -gt 0 ] && [ "$(slots kernel.ptx)" -lt "$(slots single.ptx)" ] || die 'no variant has fewer slots'
+[ "$(grep -c '^define ptx_kernel' many.ll)" = 3 ] || die 'not a kernel for each variant'
+kernel many.ll 1
+[ "$(slots kernel.ll)" -gt 0 ] && [ "$(slots kernel.ll)" = "$(slots single.ll)" ] || die 'variants for many tokens take slots from that for one'
+kernel many.ll 3
+[ "$(slots kernel.ll)" -gt 0 ] && [ "$(slots kernel.ll)" -lt "$(slots single.ll)" ] || die 'no variant has fewer slots'
 # One that does not stream has no waves but those that run tasks, and what it needs of local memory.
 sed 's/N in 1\.\.32/N in 1..300/' many.etg > both.etg
 "$bin/etcc" both.etg --machine=./free.machine --variants=2 -o both.ptx
@@ -137,10 +146,9 @@ flight() { # HBM_GBS WORD
 ask='cp\.async\.cg\.shared\.global\.L2::256B .*, 16;'
 for ahead in 0 192; do
     sed "s/^prefetch_kb .*/prefetch_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
-    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 -o ask.$ahead.ptx
-    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.$ahead.eti
-    "$bin/etcc" ask.$ahead.eti --machine=./ask.machine -o again.ptx
-    cmp ask.$ahead.ptx again.ptx || die "other code from the text with $ahead KB ahead"
+    compile few.etg ask.$ahead.ptx --machine=./ask.machine
+    compile few.etg ask.$ahead.eti --machine=./ask.machine --to scheduled
+    same few.etg ask.$ahead.eti --machine=./ask.machine --variants=1 || die "other code from the text with $ahead KB ahead"
 done
 ! grep -q ' prefetch ' ask.0.eti && ! grep -q "$ask" ask.0.ptx || die 'weights are asked for ahead where none are to be'
 grep -q '^ring .* prefetch 196608$' ask.192.eti || die 'no weights are asked for ahead'
@@ -171,8 +179,7 @@ compile codes.etg codes.ptx
 compile codes.etg codes.eti --to scheduled
 [ "$(grep -c ' streamed$' codes.eti)" = 2 ] || die 'codes are not streamed, or two chunks of them are in registers'
 grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
-compile codes.eti again.ptx
-cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
+same codes.etg codes.eti --variants=1 || die 'other code from the text of a model with codes'
 grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
 # Of one row lanes load different pieces.
 compile codes.etg same.ptx --without=row_packed
@@ -204,22 +211,18 @@ compile rows.etg rows.eti --to scheduled
 ! grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' rows.ptx || die 'rows are copied to LDS'
 # Columns that are no power of two, or fewer in the last tile, stream, and the text makes the same code.
 sed 's/N in .*/N in 9..16/' "$src/tests/passes/pipeline/between.etg" > between.etg
-compile between.etg between.ptx
 compile between.etg between.eti --to scheduled
 [ "$(grep -c ' streamed$' between.eti)" = 3 ] || die 'not all columns between powers of two are streamed'
-"$bin/etcc" between.eti --machine=./free.machine -o again.ptx
-cmp between.ptx again.ptx || die 'other code from the text of columns between powers of two'
+same between.etg between.eti --variants=1 || die 'other code from the text of columns between powers of two'
 for none in --unstreamed --schedule=dynamic; do
     compile "$model" none.ptx $none
     grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"
     ! grep -E 'cp\.async|mbarrier' none.ptx || die "$none: streams"
 done
 # Weights that a router chooses stream too: the producer waits until the choice is known, and what a text leaves out of that is refused.
-"$bin/etcc" "$src/tests/passes/pipeline/routed.etg" --machine=./free.machine --variants=1 -o routed.ptx
-"$bin/etcc" "$src/tests/passes/pipeline/routed.etg" --machine=./free.machine --variants=1 --to scheduled -o routed.eti
+compile "$src/tests/passes/pipeline/routed.etg" routed.eti --to scheduled
 [ "$(grep -c '^ *await %' routed.eti)" = 2 ] || die 'the producer does not wait for what routes experts'
-"$bin/etcc" routed.eti --machine=./free.machine -o again.ptx
-cmp routed.ptx again.ptx || die 'other code from the text of a program with routed weights'
+same "$src/tests/passes/pipeline/routed.etg" routed.eti --variants=1 || die 'other code from the text of a program with routed weights'
 sed '/^ *await %/d' routed.eti > unawaited.eti
 ! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
 grep -q 'decides where its weights are' said || die "$(cat said)"
@@ -245,9 +248,7 @@ input x : bf16[N, 2880]
 weight w : bf16[65536, 2880]
 output y : f32[N, 65536] = x @ w.T
 END
-compile uneven.etg uneven.ptx
 compile uneven.etg uneven.eti --to scheduled
 grep -q '^ *plan rows .* weights stream ' uneven.eti || die "k = 2880 does not stream: $(grep '^ *plan ' uneven.eti)"
 [ "$target" != sm_90 ] || grep -q ' chunk 192 ' uneven.eti || die "k = 2880 does not stream by 192: $(grep '^ *plan ' uneven.eti)"
-compile uneven.eti again.ptx
-cmp uneven.ptx again.ptx || die 'other code from the text of a product of an uneven k'
+same uneven.etg uneven.eti --variants=1 || die 'other code from the text of a product of an uneven k'
