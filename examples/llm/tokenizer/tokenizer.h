@@ -1,8 +1,9 @@
 /* tokenizer.h - text to token ids and back, as a checkpoint's tokenizer.json describes it.
  *
- * Encoding goes text -> added tokens cut out -> normalised -> cut into words -> each word cut into
- * pieces by the model -> special tokens put around. Decoding goes the other way, token by token.
- * What a file asks for and is not done here is refused by its name when the file is loaded.
+ * Encoding: added tokens are split off, the rest is normalised, split into words (pre-tokenised),
+ * each word is split into tokens by the model, and special tokens are added (post-processor).
+ * Decoding goes the other way, token by token. What a file asks for and is not implemented is
+ * refused by name when the file is loaded.
  *
  * A tokenizer does not change after it was loaded: any number of threads may use one. Failing calls
  * leave one line in ERR, an array of LLM_ERR characters. */
@@ -21,13 +22,13 @@ struct ids {
     int32_t *v;
     size_t n, cap;
     size_t dropped;        /* characters of the text that have no token, and were left out */
-    int32_t first_dropped; /* the first of them; a byte where words are of bytes */
+    int32_t first_dropped; /* the first of them; a byte where the vocabulary is byte-level */
     bool dropped_bytes;    /* what was left out are bytes */
 };
 bool ids_add(struct ids *, int32_t id); /* false: out of memory */
 
-/* Reads DIR/tokenizer.json, and what the config files beside it say of the bos token. *OUT is NULL
- * on failure. */
+/* Reads DIR/tokenizer.json, and from the config files beside it whether a bos token is added. *OUT
+ * is NULL on failure. */
 bool tokenizer_load(const char *dir, struct tokenizer **out, char *err);
 void tokenizer_free(struct tokenizer *); /* NULL is fine */
 
@@ -37,16 +38,16 @@ enum {
     /* Nothing is put around the text. For the output of a chat template, which writes the bos token
      * itself, and for pieces of a text. */
     TOKENIZER_BARE = 1,
-    /* The names of special tokens in the text are text like any other. For what a user wrote where
-     * it must not be able to end a turn. */
+    /* Names of special tokens in the text are ordinary text. For input of a user, who must not be
+     * able to end a turn. */
     TOKENIZER_NO_SPECIALS = 2,
     /* The text need not be UTF-8. A byte that is part of no character becomes the token of that
-     * byte; where the vocabulary has none it is as for a character. */
+     * byte, or is treated as an unknown character where the vocabulary has no such token. */
     TOKENIZER_ANY_BYTES = 4,
 };
 
 /* Appends the ids of TEXT, BYTES long, which may hold NULs. A character, or with a byte-level
- * vocabulary a byte, that a BPE model has no piece for becomes its unknown token; without one it is
+ * vocabulary a byte, that a BPE model has no token for becomes its unknown token; without one it is
  * left out and counted in IDS, as Hugging Face's library leaves it out. Other models fail. FLAGS is
  * a sum of the above. Time grows with BYTES * log(BYTES) at most, but for expressions in the file
  * that backtrack: these fail when they do so for too long. IDS may have grown on failure too. */
