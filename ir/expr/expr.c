@@ -48,8 +48,9 @@ static uint32_t hash(const et_node_x *x) {
 }
 
 static bool same(const et_node_x *a, const et_node_x *b) {
-    return a->hash == b->hash && a->op == b->op && a->type == b->type && a->i == b->i && a->i2 == b->i2 && a->n == b->n &&
-           memcmp(&a->f, &b->f, sizeof a->f) == 0 && a->nops == b->nops &&
+    return a->hash == b->hash && a->op == b->op && a->type == b->type && a->i == b->i &&
+           a->i2 == b->i2 && a->n == b->n && memcmp(&a->f, &b->f, sizeof a->f) == 0 &&
+           a->nops == b->nops &&
            (a->nops == 0 || memcmp(a->ops, b->ops, (size_t)a->nops * sizeof *a->ops) == 0);
 }
 

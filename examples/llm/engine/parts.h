@@ -87,7 +87,7 @@ struct launcher {
     struct lm_kernel kernel;
     struct engine *engines; /* [n] */
     int n;
-    int64_t tried;             /* launches */
+    int64_t tried;               /* launches */
     struct engine_phases phases; /* in the thread */
     pthread_t thread;
     bool has_thread;
