@@ -85,8 +85,7 @@ bad_config longrope '"rope_scaling": {"type": "longrope", "short_factor": [1, 1,
 bad_config longrope_text '"rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1], "long_factor": "x"}' \
     '"rope_scaling.long_factor" is a string, expected a list'
 bad_config llama3_short '"rope_scaling": {"rope_type": "llama3", "factor": 8.0}' \
-    '"rope_scaling.low_freq_factor" is missing' '"rope_scaling.high_freq_factor" is missing' \
-    '"rope_scaling.original_max_position_embeddings" is missing'
+    '"rope_scaling.low_freq_factor" is missing' '"rope_scaling.high_freq_factor" is missing'
 bad_config llama3_order '"rope_parameters": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
     "high_freq_factor": 1, "original_max_position_embeddings": 64}' 'field "low_freq_factor" (4) must be below "high_freq_factor" (1)'
 bad_config theta '"rope_theta": -1' 'field "rope_theta" is -1'

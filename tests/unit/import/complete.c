@@ -2,9 +2,10 @@
  * architecture has.
  *
  * completed.json holds what the classes themselves make of configurations, whole and without one
- * field, by completed.py. The model of a configuration without a field has to be, to the byte, that
- * of the configuration that the class makes of it: every field of every architecture. Then other
- * names of fields, and what depends on the version that wrote the file. */
+ * field, or one of an object in it, by completed.py. The model of a configuration without a field
+ * has to be, to the byte, that of the configuration that the class makes of it: every field of
+ * every architecture. Then other names of fields, and what depends on the version that wrote the
+ * file. */
 #include "frontend/import/import.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -123,6 +124,39 @@ static void check_value(json_t *config, const json_t *row, const json_t *changes
     et_arena_destroy(arena);
 }
 
+/* PATH ("rope_parameters.factor") less its last name; *OUT_LAST is that. */
+static json_t *owner_of(json_t *config, const char *path, const char **out_last) {
+    char name[128];
+    const char *dot;
+    while ((dot = strchr(path, '.'))) {
+        snprintf(name, sizeof name, "%.*s", (int)(dot - path), path);
+        config = json_object_get(config, name);
+        path = dot + 1;
+    }
+    *out_last = path;
+    return config;
+}
+
+/* A field of an object that the class has no answer for: the model is not the one of another value,
+ * or does not depend on it. */
+static void check_inside(const json_t *row) {
+    const char *name = json_string_value(json_object_get(row, "golden")), *path, *last;
+    json_t *changes;
+    json_object_foreach(json_object_get(row, "inside"), path, changes) {
+        json_t *shared = written(row), *less = json_deep_copy(shared);
+        json_t *owner = owner_of(less, path, &last);
+        json_decref(shared);
+        json_object_del(owner, last);
+        char *got = model_of(less);
+        if (json_is_null(changes) && got)
+            same(got, model_of(written(row)), "without, which the class refuses", name, path);
+        else if (json_is_null(changes))
+            counts.impossible++;
+        else
+            same(got, model_of(made(row, changes)), "without", name, path);
+    }
+}
+
 static void check_row(const json_t *row) {
     const char *name = json_string_value(json_object_get(row, "golden")), *field;
     json_t *changes;
@@ -145,6 +179,7 @@ static void check_row(const json_t *row) {
         else
             same(model_of(less), model_of(made(row, changes)), "without", name, field);
     }
+    check_inside(row);
 }
 
 /* Other names of fields are as good. */

@@ -4,9 +4,10 @@
     python3 tests/unit/import/completed.py build/checkpoints     # with transformers, of the last version in frontend/import/classes.json
 
 For the golden checkpoint of every architecture, and for variants of it: what the class makes of the configuration without
-one field, for every field in turn, as the fields that differ from what it makes of the whole.
+one field, for every field in turn, as the fields that differ from what it makes of the whole; and the same of the fields
+of its objects ("inside").
 """
-import json, logging, os, re, sys
+import copy, json, logging, os, re, sys
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -29,6 +30,26 @@ VARIANTS = {
     "llama": [{"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}, "attention_bias": True}],
     "granite": [{"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}}],
 }
+
+
+# What the library's code takes where an object of the configuration does not have it, and no class puts it there.
+IN_CODE = {"beta_fast": 32.0, "beta_slow": 1.0, "truncate": True}
+PROPORTIONAL = {"partial_rotary_factor": 1.0, "factor": 1.0}
+
+
+def paths(fields, before=()):
+    """Those of objects in it: what each leads to may be left out."""
+    for name, value in sorted(fields.items()):
+        if before:
+            yield (*before, name)
+        if isinstance(value, dict) and name not in ABOUT:
+            yield from paths(value, (*before, name))
+
+
+def at(fields, path):
+    for name in path:
+        fields = fields[name] if isinstance(fields, dict) and name in fields else None
+    return fields
 
 
 def number(o):
@@ -57,7 +78,17 @@ def of(architecture, kind, golden, variant):
         less = made(cls, {k: v for k, v in config.items() if k != name})
         without[name] = less and {**{k: v for k, v in less.items() if k not in whole or v != whole[k]},
                                   **{k: None for k in whole if k not in less}}  # which the class does not have by itself
-    return {"architecture": architecture, "golden": golden, "variant": variant, "whole": whole, "without": without}
+    inside = {}
+    for path in paths(config):
+        cut = copy.deepcopy(config)
+        del at(cut, path[:-1])[path[-1]]
+        less = made(cls, cut)
+        owner = less and at(less, path[:-1])
+        if isinstance(owner, dict) and path[-1] not in owner:
+            code = PROPORTIONAL if owner.get("rope_type") == "proportional" else IN_CODE
+            owner.update({k: code[k] for k in path[-1:] if k in code})
+        inside[".".join(path)] = less and {k: v for k, v in less.items() if k not in whole or v != whole[k]}
+    return {"architecture": architecture, "golden": golden, "variant": variant, "whole": whole, "without": without, "inside": inside}
 
 
 def main():
