@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_TOKEN = 1024 }; /* bytes of a token */
+
 #define LETTERS "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
 #define ENDING " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define SHORTENED "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -132,9 +134,8 @@ static bool is_text(struct gguf_text t) {
 }
 
 static bool check_token(const struct gguf_vocabulary *v, int i) {
-    enum { MOST = 1024 };
     const struct token *t = &v->tokens[i];
-    if (t->text.bytes > MOST) return fail_token(v, i, "is longer than 1024 bytes");
+    if (t->text.bytes > MOST_TOKEN) return fail_token(v, i, "is longer than 1024 bytes");
     if (!is_text(t->text)) return fail_token(v, i, "is not UTF-8, or has a byte 0");
     if (t->type < TOKEN_NORMAL || t->type > TOKEN_BYTE)
         return fail_token(v, i, "is of a type that is not known");
@@ -280,6 +281,37 @@ static bool read_merges(struct gguf_vocabulary *v) {
     return true;
 }
 
+static bool is_token(const struct gguf_vocabulary *v, const char *at, size_t bytes) {
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; i < bytes; i++)
+        hash = vocabulary_hash(hash, (unsigned char)at[i]);
+    return vocabulary_find(v, (struct gguf_text){at, bytes}, hash) >= 0;
+}
+
+/* Merges are of tokens, and make one: nothing reads a tokenizer.json whose merges do not. */
+static bool check_merges(const struct gguf_vocabulary *v) {
+    const unsigned char *at = v->merges.at;
+    char whole[2 * MOST_TOKEN];
+    for (uint64_t i = 0; i < v->merges.count; i++) {
+        struct gguf_text t = gguf_next_text(&at);
+        size_t left = (size_t)((const char *)memchr(t.at, ' ', t.bytes) - t.at);
+        size_t right = t.bytes - left - 1;
+        bool ok = left + right <= sizeof whole && is_token(v, t.at, left) &&
+                  is_token(v, t.at + left + 1, right);
+        if (ok) {
+            memcpy(whole, t.at, left);
+            memcpy(whole + left, t.at + left + 1, right);
+            ok = is_token(v, whole, left + right);
+        }
+        if (!ok)
+            return gguf_fail(v->g->fault,
+                             "%s: metadata \"tokenizer.ggml.merges\": merge %llu (\"%s\") is of "
+                             "pieces, or makes one, that are no tokens",
+                             v->g->path, (unsigned long long)i, gguf_shown(t));
+    }
+    return true;
+}
+
 /* Keys of the tokenizer that nothing is known of may change which tokens a text has. Names of
  * tokens do not. */
 static bool refuse_unknown(const struct gguf *g) {
@@ -325,7 +357,8 @@ bool gguf_vocabulary_read(const struct gguf *g, const char *pre, struct gguf_voc
                          "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama",
                          g->path, gguf_shown(model));
     if (bpe && (!find_splitting(v, pre) || !read_merges(v))) return false;
-    if (!refuse_unknown(g) || !check_cleaning(v) || !read_tokens(v) || !read_specials(v))
+    if (!refuse_unknown(g) || !check_cleaning(v) || !read_tokens(v) || !check_merges(v) ||
+        !read_specials(v))
         return false;
     *out = v;
     return true;

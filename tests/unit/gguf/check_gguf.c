@@ -94,6 +94,7 @@ static void tokenizer(struct writer *w, const char *what) {
                                                                                  "c"};
     static const char *const bytes[] = {"a", "\xff\xfe", "ab", "c"};
     static const char *const merge[] = {"a b"}, *const odd[] = {"ab"}, *const three[] = {"a b c"};
+    static const char *const half[] = {"a z"}, *const whole[] = {"b a"};
     static const int32_t types[] = {1, 1, 9, 3};
     bool bpe = !strncmp(what, "bpe", 3);
     add_text(w, "tokenizer.ggml.model", strcmp(what, "model") ? bpe ? "gpt2" : "llama" : "bert");
@@ -101,9 +102,11 @@ static void tokenizer(struct writer *w, const char *what) {
         add_text(w, "tokenizer.ggml.pre", strcmp(what, "bpe pre") ? "gpt-2" : "wobble");
     if (bpe && strcmp(what, "bpe no merges"))
         texts(w, "tokenizer.ggml.merges", 1,
-              !strcmp(what, "bpe merge")   ? odd
-              : !strcmp(what, "bpe three") ? three
-                                           : merge);
+              !strcmp(what, "bpe merge")      ? odd
+              : !strcmp(what, "bpe three")    ? three
+              : !strcmp(what, "bpe no half")  ? half
+              : !strcmp(what, "bpe no whole") ? whole
+                                              : merge);
     if (strcmp(what, "no tokens"))
         texts(w, "tokenizer.ggml.tokens", 4,
               !strcmp(what, "twice")       ? twice
@@ -247,6 +250,8 @@ static const struct bad bad_tokenizers[] = {
     {"bpe no merges", "\"tokenizer.ggml.merges\" is missing"},
     {"bpe merge", "merge 0 (\"ab\") is not two pieces"},
     {"bpe three", "merge 0 (\"a b c\") is not two pieces"},
+    {"bpe no half", "merge 0 (\"a z\") is of pieces, or makes one, that are no tokens"},
+    {"bpe no whole", "merge 0 (\"b a\") is of pieces"},
     {"no tokens", "\"tokenizer.ggml.tokens\" is missing"},
     {"twice", "token 2 (\"a\") is there twice"},
     {"empty", ""},
