@@ -141,6 +141,7 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
             }
             put(o, "]");
         }
+        if (t->host) put(o, ", \"host\": %d", t->host);
         if (zeros) put(o, ", \"zeros\": %" PRId64, zeros);
         if (packed) put(o, ", \"packed\": %d", ETRT_PACKED_K);
     }
@@ -380,6 +381,12 @@ static bool any_relaid(const cg *g) {
     return false;
 }
 
+static bool any_host(const cg *g) {
+    for (int t = 0; t < g->whole->ntensors; t++)
+        if (g->whole->tensors[t].host) return true;
+    return false;
+}
+
 static bool any_packed(const cg *g) {
     for (int i = 0; i < g->whole->ntensors; i++)
         if (g->packed[i]) return true;
@@ -393,6 +400,7 @@ char *cg_manifest(cg *g) {
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
         g->whole->g->devices ? ETRT_ABI_DEVICES
         : g->opt->resident   ? ETRT_ABI_RESIDENT
+        : any_host(g)        ? ETRT_ABI_HOST
         : any_packed(g)      ? ETRT_ABI_PACKED
         : cg_has_zeros(g)    ? ETRT_ABI_ZEROS
         : any_relaid(g)      ? ETRT_ABI_ORDER

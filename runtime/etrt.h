@@ -202,6 +202,7 @@ typedef struct etrt_memory {
     uint64_t states, inputs, outputs; /* at the given dims */
     uint64_t workspace;
     uint64_t session; /* all that a session allocates */
+    uint64_t host;    /* of the host's memory: weights of etcc --experts-on=host */
 } etrt_memory;
 /* At DIMS, as etrt_model_shape takes them. */
 etrt_status etrt_model_memory(const etrt_model *, const int64_t *dims, etrt_memory *out_memory);
@@ -229,6 +230,21 @@ typedef void (*etrt_progress)(void *user, uint64_t done, uint64_t total);
 etrt_status etrt_model_progress(etrt_model *, etrt_progress tell, void *user);
 /* Load one weight, NAME, whole: the slices of all loops one after another. */
 etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, size_t bytes);
+
+/* Weights in host memory, where etcc --experts-on=host left those of experts: the device reads them
+ * over the link, and for as many of them as fit in BYTES of device memory a copy. Which ones is
+ * chosen between launches, by how often launches use them; 0, as at first: none. Every launch sees
+ * the same weights. BYTES beyond what there is are not taken; for a model that has none nothing
+ * happens. ETRT_INVALID while a launch of the model is in flight, ETRT_NO_MEMORY where the device
+ * has not so much: the cache is smaller then. */
+etrt_status etrt_model_cache(etrt_model *, uint64_t bytes);
+typedef struct etrt_cache_info {
+    uint64_t host_bytes, cache_bytes;  /* of weights in host memory; of copies on the device */
+    int64_t entries, cached;           /* an entry is one weight of one expert; those with a copy */
+    uint64_t used, hits, copied_bytes; /* since the model was loaded, but for what the last launch
+                                          used: entries, of these those with a copy; new copies */
+} etrt_cache_info;
+etrt_status etrt_model_cached(etrt_model *, etrt_cache_info *out_info);
 
 /* ---- several models in one kernel -------------------------------------------------------------
  * A kernel that etcc made of several models holds them under their names, and what a model calls

@@ -29,6 +29,8 @@
 #define ETRT_ABI_DEVICES 10
 /* And that of one that stays: it takes steps from mailboxes (struct etrt_mail). */
 #define ETRT_ABI_RESIDENT 11
+/* And that of one whose weights have "host". */
+#define ETRT_ABI_HOST 12
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -59,6 +61,7 @@
  *                                          // or, with ETRT_ABI_ORDER, "order": [0, 2, 1]: which
  *                                          // dimension of that shape is first in memory, which
  *                                          // second, ...
+ *                                          // and, with ETRT_ABI_HOST, "host": 2
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for debugging
@@ -156,6 +159,13 @@ enum {
     ETRT_PACKED_BYTES = 1152,
     ETRT_PACKED_ALIGN = 128
 };
+
+/* A weight that has "host": D is in entries, which its first D dimensions number, row-major; their
+ * bytes are a multiple of ETRT_HOST_ALIGN. The kernel's argument is a table in device memory: a
+ * pointer to a 32-bit word for each entry, which the kernel sets to 1 where a launch uses it, and
+ * then for each entry a pointer to its elements, aligned so: in memory of the host, or in a copy on
+ * the device. The table does not change while a launch runs. */
+enum { ETRT_HOST_ALIGN = 16 };
 
 /* Dies a device may have; devices that may run a kernel; models that may share a kernel. */
 #define ETRT_MAX_DIES 16

@@ -97,6 +97,7 @@ struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
 
 static bool load_code(struct eb_bench *b, struct eb_column *c) {
     etrt_status st = etrt_model_load(b->device, c->code, &c->model);
+    if (st == ETRT_OK) st = etrt_model_cache(c->model, b->o->cache);
     if (c->made_here) unlink(c->code); /* at once: less is left if somebody ends the program */
     if (st == ETRT_OK) st = etrt_session_create(c->model, &c->session);
     if (st == ETRT_OK && b->o->wait_limit > 0)

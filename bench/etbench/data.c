@@ -119,7 +119,7 @@ static bool make_input(struct eb_bench *b, const struct eb_point *p, const struc
                        const int64_t *shape, void *data, int64_t bytes) {
     const struct eb_input *in = given(b->o, t->name);
     int64_t count = bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype), lo, span;
-    uint64_t seed = eb_seed(b->o->seed, t->name);
+    uint64_t seed = eb_seed(b->o->seed + b->draw, t->name);
     if (in && in->file) return read_input(in, t, shape, data, (size_t)bytes);
     if (t->dtype == ETRT_I32) {
         index_range(b, p, t->name, count, &lo, &span);
@@ -180,6 +180,16 @@ bool eb_bind_point(struct eb_bench *b, struct eb_column *c, const struct eb_poin
     for (int i = 0; i < etrt_model_manifest(c->model)->ntensors; i++) {
         const struct etrt_tensor *t = &etrt_model_manifest(c->model)->tensors[i];
         if (t->kind != ETRT_INPUT && t->kind != ETRT_STATE) continue;
+        if (!bind_tensor(b, c, p, t)) return false;
+    }
+    return true;
+}
+
+bool eb_redraw(struct eb_bench *b, struct eb_column *c, const struct eb_point *p) {
+    for (int i = 0; i < etrt_model_manifest(c->model)->ntensors; i++) {
+        const struct etrt_tensor *t = &etrt_model_manifest(c->model)->tensors[i];
+        const struct eb_input *in = given(b->o, t->name);
+        if (t->kind != ETRT_INPUT || t->dtype != ETRT_I32 || (in && in->file)) continue;
         if (!bind_tensor(b, c, p, t)) return false;
     }
     return true;

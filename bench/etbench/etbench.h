@@ -57,8 +57,10 @@ struct eb_options {
     bool two_of_four;       /* weights */
     int64_t repeat, warmup; /* -1: the default of the device */
     int64_t workgroups, variants;
+    uint64_t cache; /* of experts, bytes */
     double wait_limit;
     double alike; /* predictions without a device: of what decides routing, the same for all */
+    bool redraw;  /* inputs are drawn again before each launch */
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune, calibrate;
     const char *between; /* a code object, or NULL */
@@ -111,6 +113,7 @@ struct eb_bench {
     struct eb_column between; /* launched before each launch of those; no session: nothing is */
     struct eb_point *point;
     int npoints;
+    uint64_t draw; /* of random integers, where they are drawn again */
 };
 
 /* Open the device asked for, if any, and find its target and its machine. */
@@ -172,6 +175,8 @@ struct eb_cell {
     timeline_summary tasks; /* counted by the emulator */
     struct eb_memory *memory;
     int nmemory;
+    etrt_cache_info experts; /* what the launches that count did to the cache of experts */
+    double beside;           /* seconds that these took beyond the device's time, together */
 };
 
 /* One choice of values for the dims. */
@@ -191,6 +196,8 @@ void eb_points_free(struct eb_bench *);
 /* Weights from the file, or random: the same for tensors of the same name. */
 bool eb_weights(struct eb_bench *, struct eb_column *);
 /* Set the dims of a point; bind inputs, the same for every column; start states afresh. */
+/* With --redraw: inputs that are random integers, for the bench's next draw. */
+bool eb_redraw(struct eb_bench *, struct eb_column *, const struct eb_point *);
 bool eb_bind_point(struct eb_bench *, struct eb_column *, const struct eb_point *);
 /* What input or state T holds before the first launch of a point, and a random weight. */
 bool eb_make_first(struct eb_bench *, const struct eb_point *, const struct etrt_tensor *t,

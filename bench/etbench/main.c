@@ -14,6 +14,10 @@ static const char *state_name(int i) {
     return names[i];
 }
 
+static bool take_cache(void *options, const char *value) {
+    return cli_bytes(value, &((struct eb_options *)options)->cache);
+}
+
 #define TO(field) CLI_AT(struct eb_options, field)
 static const cli_option options[] = {
     CLI_HEADING("What is compared"),
@@ -48,6 +52,10 @@ static const cli_option options[] = {
     {"between", 0, CLI_INPUT, "CODE", TO(between),
      "a code object without inputs, launched before each launch of a column and not measured: so "
      "that caches hold nothing of the launch before"},
+    {"expert-cache", 0, CLI_TAKE, "SIZE",
+     .help = "of code of etcc --experts-on=host: so much device memory for copies of experts (8G, "
+             "512M, all; default none)",
+     .take = take_cache},
     CLI_HEADING("Data"),
     {"weights", 0, CLI_INPUT, "PATH", TO(weights),
      "safetensors, index or checkpoint directory (default: random)"},
@@ -55,6 +63,9 @@ static const cli_option options[] = {
      "the input NAME of a safetensors file (default: random)", .files = true},
     {"range", 0, CLI_PAIRS, "NAME=LO..HI", TO(given.ranges),
      "random integers for input NAME from LO to HI"},
+    {"redraw", 0, CLI_FLAG, NULL, TO(redraw),
+     "integers that are random are drawn again before each launch, from the same seed in all "
+     "columns"},
     {"states", 0, CLI_CHOICE, NULL, TO(states), "what states hold at first (default: random)",
      .names = state_name},
     {"seed", 0, CLI_INT, "N", TO(seed), "of everything random (default 1)", .hi = INT64_MAX},

@@ -26,12 +26,15 @@ static bool launch(struct eb_bench *b, struct eb_column *c, struct eb_cell *cell
     etrt_status st = b->between.session ? etrt_run(b->between.session) : ETRT_OK;
     if (st != ETRT_OK) return eb_fail_status(b->between.name, st);
     etrt_device_stats(b->device, &before);
+    double from = et_seconds();
     st = etrt_run(c->session);
+    double all = et_seconds() - from;
     if (st == ETRT_OK) st = etrt_launch_seconds(c->session, &seconds);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
     etrt_device_stats(b->device, &after);
     if (!cell) return true;
     add(cell, EB_TIME, seconds * 1e6);
+    cell->beside += all - seconds;
     if (!etrt_device_is_emulated(b->device)) return true;
     add(cell, EB_INSTRUCTIONS, (double)(after.instructions - before.instructions));
     add(cell, EB_READ, (double)(after.bytes_read - before.bytes_read));
@@ -57,6 +60,17 @@ static void tell(const struct eb_bench *b, const struct eb_point *p, long rep, i
     free(what);
 }
 
+/* What launches have done to the cache of experts, FROM the first that counts. */
+static void note_experts(struct eb_column *c, struct eb_cell *cell, bool from) {
+    etrt_cache_info now = {0}, *was = &cell->experts;
+    etrt_model_cached(c->model, &now);
+    now.used -= was->used;
+    now.hits -= was->hits;
+    now.copied_bytes -= was->copied_bytes;
+    *was = now;
+    if (from) cell->beside = 0;
+}
+
 static bool run_point(struct eb_bench *b, struct eb_point *p) {
     long warm = warmups(b), reps = repetitions(b);
     for (int c = 0; c < b->nruns; c++) {
@@ -65,12 +79,17 @@ static bool run_point(struct eb_bench *b, struct eb_point *p) {
             p->cell[c].sample[m] = eb_alloc((size_t)reps * sizeof(double));
     }
     for (long rep = 0; rep < warm + reps; rep++) {
+        b->draw += b->o->redraw;
         for (int c = 0; c < b->nruns; c++) {
             tell(b, p, rep, c);
+            if (rep == warm) note_experts(&b->column[c], &p->cell[c], true);
+            if (b->o->redraw && !eb_redraw(b, &b->column[c], p)) return false;
             if (!launch(b, &b->column[c], rep < warm ? NULL : &p->cell[c])) return false;
         }
         if ((rep == 0 || rep == warm + reps - 1) && !compare_all(b, p)) return false;
     }
+    for (int c = 0; c < b->nruns; c++)
+        note_experts(&b->column[c], &p->cell[c], false);
     for (int c = 0; eb_counts_memory(b) && c < b->nruns; c++)
         if (!eb_count_memory(b, p, &b->column[c], &p->cell[c])) return false;
     return true;

@@ -189,8 +189,27 @@ static void print_head(const struct eb_bench *b, const char *bullet, FILE *to) {
         print_column(b, i, bullet, to);
 }
 
+static void print_experts(const struct eb_bench *b, const struct eb_point *p, int c, FILE *to) {
+    const struct eb_cell *cell = &p->cell[c];
+    const etrt_cache_info *e = &cell->experts;
+    if (!e->entries) return;
+    fprintf(
+        to,
+        "Experts: %s %s: %.2f GiB in host memory, %.2f GiB in the cache, %lld of %lld entries; "
+        "%.1f %% of %.1f used in a launch were there; a launch copied %.2f MiB and took %.0f us "
+        "beyond the device's time\n",
+        p->name, b->column[c].name, ldexp((double)e->host_bytes, -30),
+        ldexp((double)e->cache_bytes, -30), (long long)e->cached, (long long)e->entries,
+        e->used ? 100.0 * (double)e->hits / (double)e->used : 0, (double)e->used / cell->n[EB_TIME],
+        ldexp((double)e->copied_bytes / cell->n[EB_TIME], -20),
+        cell->beside / cell->n[EB_TIME] * 1e6);
+}
+
 static void print_foot(const struct eb_bench *b, FILE *to) {
     fputs("\n", to);
+    for (int i = 0; i < b->npoints; i++)
+        for (int c = 0; b->device && c < b->nruns; c++)
+            print_experts(b, &b->point[i], c, to);
     if (b->nruns > 1 && b->device) fputs("Results are the same bit for bit in all columns.\n", to);
     if (b->ncolumns > 1) fprintf(to, "Ratios are to %s", b->column[0].name);
     if (b->ncolumns > 1)

@@ -149,7 +149,9 @@ struct cg {
     struct cg_rows *rows;               /* attention of rows whose first run is known, or NULL */
     struct cg_maps *maps;               /* tensor maps of TMA boxes, or NULL: there are none */
     int box_at, box_bytes_lds;          /* LDS for their barriers; 0: there are none */
-    bool hold; /* loads stay here, in front of the waits, and have no `invariant` */
+    int entry; /* the variable that entries of weights in host memory have in offsets (host.c) */
+    const et_exprs *entry_of; /* among which it is; NULL: there is none yet */
+    bool hold;                /* loads stay here, in front of the waits, and have no `invariant` */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; the task and tile that
@@ -280,6 +282,13 @@ val cg_before_f16(cg *, val f32);
 val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, et_expr load);
+
+/* ---- host.c: weights in host memory. Their offsets, which cg_offset gives; an offset's part in
+ * its entry, of all tensors the whole; where its entry is; and those that S uses are marked ---- */
+et_expr cg_host_offset(cg *, int tensor, const et_expr *index);
+et_expr cg_in_entry(cg *, et_expr offset);
+val cg_entry_address(cg *, int tensor, et_expr offset);
+void cg_mark_entries(cg *, const et_step *s);
 
 /* ---- word.c: what is flagged or shared. Where a store of it at PTR, as of this device's memory
  * and the first device's part, goes to, of so many devices; 1 and PTR of all other tensors. */

@@ -9,7 +9,12 @@ et_dtype cg_place_dtype(cg *g, int space, int id) {
     return space == ET_LOAD_LOCAL ? g->f->locals[id].dtype : g->p->tensors[id].shape.dtype;
 }
 
+static bool is_host(const cg *g, int space, int id) {
+    return space == ET_LOAD_TENSOR && g->p->tensors[id].host;
+}
+
 et_expr cg_offset(cg *g, int space, int id, const et_expr *index) {
+    if (is_host(g, space, id)) return cg_host_offset(g, id, index);
     return et_access_offset(g->p, g->f, space, id, index);
 }
 
@@ -44,6 +49,8 @@ static val bytes_i64(cg *g, et_expr e, int size) {
 
 cg_addr cg_address_split(cg *g, int space, int id, et_expr offset) {
     int bits = et_dtype_bits(cg_place_dtype(g, space, id)), size = bits / 8;
+    val start = is_host(g, space, id) ? cg_entry_address(g, id, offset) : g->tensor[id];
+    offset = cg_in_entry(g, offset);
     if (bits < 8) { /* of the byte they are in */
         offset = et_op2(g->x, ET_X_IDIV, offset, et_int(g->x, 8 / bits));
         size = 1;
@@ -51,7 +58,7 @@ cg_addr cg_address_split(cg *g, int space, int id, et_expr offset) {
     et_expr zero = et_int(g->x, 0), u = zero, d = zero;
     int64_t k = 0, lo, hi;
     split_terms(g, offset, &u, &d, &k);
-    cg_addr a = {g->tensor[id], NULL};
+    cg_addr a = {start, NULL};
     if (u.id != zero.id) a.base = cg_gep(g, a.base, bytes_i64(g, u, size));
     if (d.id != zero.id) {
         if (et_bounds(g->x, d, &lo, &hi) && lo >= 0 && hi <= INT32_MAX / size)
@@ -167,7 +174,7 @@ val cg_loaded_one(cg *g, int space, int id, val v, et_expr offset) {
     et_dtype t = cg_place_dtype(g, space, id);
     if (!et_dtype_is_code(t)) return from_storage(g, t, v);
     int each = 8 / et_dtype_bits(t);
-    val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, offset, et_int(g->x, each)));
+    val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, cg_in_entry(g, offset), et_int(g->x, each)));
     return cg_code(g, t, LLVMBuildZExt(g->b, v, g->i32, ""), cg_muli(g, at, et_dtype_bits(t)));
 }
 

@@ -173,6 +173,7 @@ static bool generate_all(struct run *r) {
     if (!r->decoder) return llm_complain("out of memory");
     struct engine_options o = {.kernel = r->o->kernel,
                                .device = r->o->device,
+                               .cache = r->o->expert_cache,
                                .speculate = r->o->speculate,
                                .steps = r->o->steps};
     struct engine_model m = {.weights = r->o->model, .stops = stops.ids, .nstops = stops.n};

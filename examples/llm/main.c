@@ -111,6 +111,7 @@ static int run_serve(void *o) {
     s->steps = all->steps;
     s->timed = all->timings;
     s->device = all->device;
+    s->cache = all->expert_cache;
     s->models[s->nmodels++].folder = all->model;
     if (models->n) s->nmodels = 0;
     for (int i = 0; i < models->n; i++)
@@ -164,6 +165,10 @@ static const cli_command commands[] = {
     {0},
 };
 
+static bool take_cache(void *options, const char *value) {
+    return cli_bytes(value, &((struct options *)options)->expert_cache);
+}
+
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
     {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel),
@@ -177,6 +182,10 @@ static const cli_option options[] = {
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
      .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN},
+    {"expert-cache", 0, CLI_TAKE, "SIZE",
+     .help = "of a kernel of etcc --experts-on=host: so much device memory for copies of experts "
+             "(8G, 512M, all; none)",
+     .take = take_cache, .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN},
     {"context", 0, CLI_INT, "N", TO(context), "positions of a text, where no kernel is given",
      .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN},
     {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,

@@ -7,6 +7,7 @@
 
 struct options {
     const char *kernel, *model, *device;
+    uint64_t expert_cache; /* bytes */
     /* generate */
     cli_list prompts;
     int64_t count;

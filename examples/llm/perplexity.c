@@ -144,9 +144,9 @@ static bool read_windows(struct reading *r) {
 bool perplexity(const struct options *o) {
     struct reading r = {.o = o};
     char err[LLM_ERR];
-    bool ok =
-        read_text(&r) && (lm_open_only(&r.kernel, o->kernel, o->model, o->device, &r.lm, err) ||
-                          llm_complain("%s", err));
+    bool ok = read_text(&r) && (lm_open_only(&r.kernel, o->kernel, o->model, o->device,
+                                             o->expert_cache, &r.lm, err) ||
+                                llm_complain("%s", err));
     ok = ok && check_tokens(&r) && find_windows(&r) && read_windows(&r);
     lm_close(&r.kernel);
     tokenizer_free(r.tokenizer);

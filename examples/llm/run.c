@@ -108,7 +108,7 @@ static bool talk(struct conversation *c, char *err) {
 
 static bool begin(struct conversation *c, const struct options *o, const char *kernel,
                   const char *folder, struct chat **chat, char *err) {
-    struct engine_options e = {.kernel = kernel, .device = o->device};
+    struct engine_options e = {.kernel = kernel, .device = o->device, .cache = o->expert_cache};
     struct engine_sizes sizes;
     if (!tokenizer_load(folder, &c->tokenizer, err) || !stops_read(folder, &c->stops, err) ||
         !chat_open(folder, NULL, chat, err))

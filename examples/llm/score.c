@@ -168,7 +168,8 @@ static bool write_logits(const struct run *r) {
 
 static bool open_model(struct run *r) {
     char err[LLM_ERR];
-    return lm_open_only(&r->kernel, r->o->kernel, r->o->model, r->o->device, &r->lm, err) ||
+    return lm_open_only(&r->kernel, r->o->kernel, r->o->model, r->o->device, r->o->expert_cache,
+                        &r->lm, err) ||
            llm_complain("%s", err);
 }
 

@@ -237,10 +237,12 @@ static void tell_made(const char *path, const et_codegen_info *info) {
 
 /* Device memory at the upper bounds of the dims: weights once, the rest for every session. */
 static void tell_memory(const char *path, et_program *whole) {
-    int64_t bytes[ET_TENSOR_STATE + 1] = {0}, workspace = 0;
+    int64_t bytes[ET_TENSOR_STATE + 1] = {0}, workspace = 0, host = 0;
     const et_program *p;
     for (int i = 0; i < whole->ntensors; i++)
-        if (whole->tensors[i].kind <= ET_TENSOR_STATE)
+        if (whole->tensors[i].host)
+            host += whole->tensors[i].max_bytes;
+        else if (whole->tensors[i].kind <= ET_TENSOR_STATE)
             bytes[whole->tensors[i].kind] += whole->tensors[i].max_bytes;
     for (int i = 0; (p = et_program_part(whole, i)); i++)
         workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
@@ -250,6 +252,19 @@ static void tell_memory(const char *path, et_program *whole) {
             path, (long long)bytes[ET_TENSOR_WEIGHT], (long long)bytes[ET_TENSOR_STATE],
             (long long)bytes[ET_TENSOR_INPUT], (long long)bytes[ET_TENSOR_OUTPUT],
             (long long)workspace);
+    if (host) fprintf(stderr, "%s: host memory: weights %lld\n", path, (long long)host);
+}
+
+/* Entries of tables change between launches, and what is known of zeros is known by matrix. */
+static bool check_host(const et_program *p, const et_options *o, et_diags *d) {
+    const char *with = o->resident ? "--resident" : o->sparse ? "--sparse" : NULL;
+    for (int t = 0; with && t < p->ntensors; t++)
+        if (p->tensors[t].host) {
+            et_diag(d, ET_ERROR, (et_loc){0},
+                    "%s with weights in host memory (--experts-on=host) is not supported", with);
+            return false;
+        }
+    return true;
 }
 
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
@@ -272,6 +287,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .keep_order = o->sparse != ET_SPARSE_NONE,
                               .flags = o->flags,
                               .exchange = o->exchange,
+                              .experts_on_host = o->experts_on == ET_EXPERTS_ON_HOST,
                               .slices = o->slices,
                               .slice_rows = o->slice_rows,
                               .placement = o->placement,
@@ -280,7 +296,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .to = o->to};
     et_plan_for(&passes, o->on ? o->on : et_machine_for(o->target), target, &on);
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
-    if (!p) return false;
+    if (!p || !check_host(p, o, d)) return false;
     if (o->notes) tell_schedule(o, p);
     if (o->times && p->stage >= ET_STAGE_TILED && !et_profile_check(o->times, p, passes.machine, d))
         return false;

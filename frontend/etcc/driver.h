@@ -5,6 +5,9 @@
 #include "passes/passes.h"
 #include "runtime/cli/cli.h"
 
+/* Where the weights of routed experts lie. */
+enum et_experts_on { ET_EXPERTS_ON_DEVICE, ET_EXPERTS_ON_HOST };
+
 typedef struct et_options {
     const char *input;   /* path */
     char *const *others; /* paths of further models for the same kernel */
@@ -33,6 +36,7 @@ typedef struct et_options {
     et_features without;  /* as of et_pass_options */
     et_flags flags;       /* likewise */
     et_exchange exchange; /* likewise */
+    int experts_on;       /* an et_experts_on */
     int slices;           /* as of et_pass_options */
     bool slice_rows;      /* the same */
     bool profile_kernel;  /* the kernel records when and where every task ran */

@@ -28,6 +28,11 @@ static bool take_slices(void *options, const char *text) {
 }
 
 /* What -d takes. */
+static const char *experts_on_name(int i) {
+    static const char *const names[] = {"device", "host"};
+    return i >= 0 && i <= ET_EXPERTS_ON_HOST ? names[i] : NULL;
+}
+
 static const char *dump_name(int i) {
     return i == 0 ? "graph" : i == 1 ? "all" : et_pass_name(i - 2);
 }
@@ -108,6 +113,12 @@ static const cli_option options[] = {
      "of the weights is; 2:4 reads matrices with two zeros in every four columns packed and "
      "multiplies them by sparse matrix instructions, where the GPU has them; none (the default)",
      .names = et_sparse_name, .otherwise = "zeros"},
+    {"experts-on", 0, CLI_CHOICE, NULL, TO(experts_on),
+     "where the weights of routed experts lie: device (the default), or host, in memory of the "
+     "host "
+     "that the GPU reads over the link, for models that do not fit; programs keep those that are "
+     "used most on the GPU (etrt.h: etrt_model_cache)",
+     .names = experts_on_name},
     {"exchange", 0, CLI_CHOICE, NULL, TO(exchange),
      "of several devices, what says that a sum over them has come: tags, one for each element; "
      "flags, one for each counter of its event, and the elements alone; rows: flags, each device "

@@ -1,5 +1,6 @@
 /* Declarations of tensors. */
 #include "ir/eti/parser.h"
+#include "ir/program/host.h"
 #include "ir/program/tags.h"
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,17 @@ static void partial(eti_parser *p, et_tensor *t) {
         t->dealt = 1 + (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension of rows");
 }
 
+/* "host DIMS": it lies in host memory, in entries that the first DIMS dimensions number. */
+static void host(eti_parser *p, et_tensor *t) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "host")) return;
+    int dims = (int)eti_need_int(p, 1, ET_MAX_RANK - 1, "the dimensions that number its entries");
+    if (p->broken || t->shape.rank < 0 || !constant_dims(p, &t->shape)) return;
+    const char *problem = et_host_problem(p->p, t, dims);
+    if (problem) eti_error(p, loc, "%s", problem);
+    t->host = dims;
+}
+
 static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (eti_take(p, '=')) initial(p, t);
     if (eti_is_word(p, "over") && t->kind == ET_TENSOR_WEIGHT) {
@@ -311,6 +323,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
     if (t->kind != ET_TENSOR_TEMP) eti_cut(p, &t->shape, t->kind == ET_TENSOR_WEIGHT, &t->cut);
+    if (t->kind == ET_TENSOR_WEIGHT) host(p, t);
     if (t->kind == ET_TENSOR_TEMP) partial(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->shared = eti_take_word(p, "shared");
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");

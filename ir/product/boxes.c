@@ -29,6 +29,7 @@ bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var,
         c->size != 2)
         return false;
     const et_tensor *t = &g->p->tensors[load.i];
+    if (t->host) return false; /* there is a map of a tensor, not of each entry */
     et_expr none = et_int(x, 0), one = et_int(x, 1);
     et_expr off = et_access_offset(g->p, g->f, load.i2, load.i, load.ops);
     off = et_subst_var(x, off, c->s->kvar, none);

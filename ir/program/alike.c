@@ -124,6 +124,7 @@ static void put_rest(struct keys *k, const et_grid *g, int grid, const et_task_k
     }
     for (int i = 0; i < key->ntensors; i++) {
         const et_tensor *t = &p->tensors[key->tensor[i]];
+        if (t->host) fprintf(to, "host %d ", t->host);
         fprintf(to, "%d %s%s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),
                 k->stored[key->tensor[i]] ? " stored" : "", t->tagged ? " tagged" : "");
         if (t->partial)

@@ -64,6 +64,7 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     if (t->relaid) print_relaid(o, t->relaid);
     if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
     et_device_cut_print(&t->cut, o->to);
+    if (t->host) fprintf(o->to, " host %d", t->host);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->partial) fprintf(o->to, " partial");
     if (t->flagged) fprintf(o->to, " flagged");

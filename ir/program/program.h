@@ -51,6 +51,8 @@ typedef struct {
     int loops[ET_MAX_LOOPS];
     int carried;       /* TEMP: 1 + the loop that carries it from iteration to iteration, or 0 */
     et_device_cut cut; /* WEIGHT, STATE, OUTPUT */
+    int host;          /* WEIGHT: it lies in host memory, in entries that so many leading dimensions
+                          number (host.h); 0: on the device */
     int partial;       /* TEMP: partial over so many devices; a load is the sum of what all of them
                           stored (tags.h); 0: it is not */
     bool flagged; /* TEMP, partial: elements alone; events whose scope is the system say that what

@@ -6,7 +6,7 @@ bool et_zeros_of(const et_program *p, int tensor, et_zeros *out) {
     const et_tensor *t = &p->tensors[tensor];
     const et_shape *s = &t->shape;
     int64_t count = 1, n;
-    if (t->kind != ET_TENSOR_WEIGHT || s->rank - t->nloops < 2) return false;
+    if (t->kind != ET_TENSOR_WEIGHT || t->host || s->rank - t->nloops < 2) return false;
     for (int d = 0; d < s->rank; d++) {
         if (!et_is_int(p->g->exprs, s->dim[d], &n) || n < 1) return false;
         count *= n;

@@ -1,6 +1,7 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
 #include "ir/program/deal.h"
+#include "ir/program/host.h"
 #include "ir/program/stream.h"
 #include "ir/program/tags.h"
 #include "ir/verify/steps/steps.h"
@@ -424,6 +425,13 @@ static bool check_orders(struct verify *v) {
     return !v->errors;
 }
 
+static bool check_host(struct verify *v) {
+    int tensor;
+    const char *problem = et_host_misread(v->p, &tensor);
+    if (problem) vf_error(v, -1, "%s: %s", v->p->tensors[tensor].name, problem);
+    return !problem;
+}
+
 static bool check_tags(struct verify *v) {
     const char *problem = et_tags_problem(v->p);
     if (!problem) problem = et_deal_problem(v->p);
@@ -443,8 +451,9 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
-    bool ok = check_tags(&v) && check_orders(&v) && check_streams(&v) && vf_layout(&v) &&
-              vf_promises(&v) && et_verify_steps(p, d, opt->step_work, &report.step_work);
+    bool ok = check_tags(&v) && check_orders(&v) && check_streams(&v) && check_host(&v) &&
+              vf_layout(&v) && vf_promises(&v) &&
+              et_verify_steps(p, d, opt->step_work, &report.step_work);
     if (ok) vf_list_pairs(&v);
     if (ok) vf_list_apart(&v);
     ok = ok && vf_each_trips(&v, prove, prove_at_once);

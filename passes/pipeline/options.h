@@ -48,6 +48,7 @@ typedef struct {
     et_placement placement;
     et_flags flags;
     et_exchange exchange;
+    bool experts_on_host;         /* weights of routed experts stay in host memory */
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */

@@ -106,6 +106,10 @@ int cli_wrong(const cli_tool *, const char *fmt, ...) __attribute__((format(prin
 /* All of TEXT as an integer from LO to HI. */
 bool cli_integer(const char *text, int64_t lo, int64_t hi, int64_t *out);
 
+/* All of TEXT as bytes: a number, and K, M, G or T for as many KiB, MiB, GiB or TiB; or `all`, the
+ * most there can be. */
+bool cli_bytes(const char *text, uint64_t *out);
+
 /* ---- for the parts of this library ---- */
 
 enum { CLI_GO_ON = -1 }; /* no exit status yet */

@@ -3,6 +3,7 @@
 #include "runtime/cli/guess.h"
 #include "runtime/files/output.h"
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,20 @@ bool cli_integer(const char *text, int64_t lo, int64_t hi, int64_t *out) {
     long long v = strtoll(text, &end, 10);
     *out = v;
     return end != text && !*end && !errno && v >= lo && v <= hi;
+}
+
+bool cli_bytes(const char *text, uint64_t *out) {
+    static const char units[] = "KMGT";
+    char *end;
+    *out = UINT64_MAX;
+    if (!strcmp(text, "all")) return true;
+    double n = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (end == text || (*end && (!unit || end[1]))) return false;
+    n = ldexp(n, unit ? 10 * (int)(unit - units + 1) : 0);
+    if (!(n >= 0 && n < ldexp(1, 63))) return false;
+    *out = (uint64_t)n;
+    return true;
 }
 
 /* "--name", or "-n" where there is no more */

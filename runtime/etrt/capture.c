@@ -96,6 +96,9 @@ etrt_status etrt_capture(etrt_session *s, const char *dir) {
         return etrt_fail(ETRT_UNSUPPORTED, "a launch of several devices cannot be captured");
     if (s->model->manifest.resident)
         return etrt_fail(ETRT_UNSUPPORTED, "a launch of a kernel that stays cannot be captured");
+    if (s->model->cache)
+        return etrt_fail(ETRT_UNSUPPORTED,
+                         "a launch that reads weights in host memory cannot be captured");
     etrt_status st = check_new(dir);
     if (st != ETRT_OK) return st;
     char *copy = strdup(dir);

@@ -122,6 +122,8 @@ etrt_status etrt_manifest_memory(const struct etrt_manifest *mf, const int64_t *
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         bool weight = t->kind == ETRT_WEIGHT;
+        r.weights += 4 * (uint64_t)t->entries;
+        r.host += etrt_tensor_host(t);
         if (!weight) r.session += (uint64_t)t->max_bytes;
         st = etrt_tensor_shape(t, values, shape, &bytes);
         *(weight                  ? &r.weights

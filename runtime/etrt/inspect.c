@@ -1,6 +1,8 @@
 #include "runtime/etrt/inspect.h"
 
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/cache.h"
+
+#include <string.h>
 
 const struct etrt_manifest *etrt_model_manifest(const etrt_model *m) {
     return &m->manifest;
@@ -29,9 +31,14 @@ etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset,
 
 etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const void *data,
                             uint64_t bytes) {
-    char *to = m->weights[index];
-    etrt_status st = etrt_mem_write(m->device, to + offset, data, bytes);
+    char *to = m->weights[index], *hosted = m->hosted[index];
+    etrt_status st = ETRT_OK;
     bool last = offset + bytes == (uint64_t)m->manifest.tensors[index].max_bytes;
+    if (hosted)
+        memcpy(hosted + offset, data, bytes);
+    else
+        st = etrt_mem_write(m->device, to + offset, data, bytes);
+    if (hosted && last) st = etrt_cache_fill(m);
     m->weight_given[index] |= st == ETRT_OK && last;
     return st;
 }

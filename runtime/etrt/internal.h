@@ -19,9 +19,12 @@ struct etrt_model {
     struct etrt_code code;
     struct etrt_code *kernels; /* of a sequence, by number; `code` is the first */
     void **weights;            /* per tensor; NULL for what is no weight */
-    bool *weight_given;        /* per tensor */
-    uint64_t *weight_zero;     /* per tensor: bytes of pieces that are zero, where it has a map */
-    etrt_progress tell;        /* of weights that are loaded, or NULL */
+    void **hosted;            /* per tensor: elements of a weight in host memory, of which `weights`
+                                 has the table; or NULL */
+    struct etrt_cache *cache; /* of these; NULL where there are none */
+    bool *weight_given;       /* per tensor */
+    uint64_t *weight_zero;    /* per tensor: bytes of pieces that are zero, where it has a map */
+    etrt_progress tell;       /* of weights that are loaded, or NULL */
     void *tell_user;
 };
 

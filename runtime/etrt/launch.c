@@ -1,5 +1,5 @@
 /* One launch: kernel arguments, dispatch, wait, and what the kernel reports. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/cache.h"
 
 #include "runtime/etrt/base/error.h"
 
@@ -137,7 +137,8 @@ static etrt_status submit(etrt_session *s, const char *call) {
     if (st == ETRT_OK) {
         s->cancelled = false;
         s->patience = (struct etrt_patience){0};
-        st = start(s);
+        st = etrt_cache_begin(s->model);
+        if (st == ETRT_OK && (st = start(s)) != ETRT_OK) etrt_cache_end(s->model);
     }
     if (st != ETRT_OK) return st;
     set_in_flight(s, true);
@@ -243,6 +244,7 @@ static etrt_status wait_for(etrt_session *s, double seconds) {
         etrt_launch_wait(s->model->device, s->ticket, s->wait_limit, &s->patience, seconds);
     if (st == ETRT_TIMEOUT) return st;
     set_in_flight(s, false);
+    etrt_cache_end(s->model);
     if (st == ETRT_OK) return finish(s);
     if (st == ETRT_FAULT && etrt_member_lost(s->model->device) >= 0)
         st = explain_lost(s);

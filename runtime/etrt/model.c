@@ -1,5 +1,5 @@
 /* Load a file of code: read, check its manifest against the device, let the device load it. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/cache.h"
 
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt/base/file.h"
@@ -117,7 +117,9 @@ void etrt_model_unload(etrt_model *m) {
     if (!m) return;
     for (int i = 0; m->weights && i < m->manifest.ntensors; i++)
         etrt_mem_free(m->device, m->weights[i]);
+    etrt_cache_free(m);
     free(m->weights);
+    free(m->hosted);
     free(m->weight_given);
     free(m->weight_zero);
     etrt_code_unload(m->device, &m->code);

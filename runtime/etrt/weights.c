@@ -1,5 +1,5 @@
 /* Weights: checkpoint tensors into device memory, stacked where the model loops over layers. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/cache.h"
 
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
@@ -18,9 +18,10 @@
 etrt_status etrt_weights_alloc(etrt_model *m) {
     const struct etrt_manifest *mf = &m->manifest;
     m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
+    m->hosted = calloc((size_t)mf->ntensors + 1, sizeof *m->hosted);
     m->weight_given = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_given);
     m->weight_zero = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_zero);
-    if (!m->weights || !m->weight_given || !m->weight_zero) return etrt_no_memory();
+    if (!m->weights || !m->hosted || !m->weight_given || !m->weight_zero) return etrt_no_memory();
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
@@ -28,7 +29,7 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
                                         &m->weights[i]);
         if (st != ETRT_OK) return st;
     }
-    return ETRT_OK;
+    return etrt_cache_make(m);
 }
 
 /* The checkpoint's name of one slice: every {loop} replaced by its index (etrt_source.h). */
@@ -195,7 +196,7 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
 
 /* A slice to be copied, and all of them. */
 struct job {
-    etrt_device *device;
+    etrt_device *device; /* NULL: TO is in host memory */
     char *to;
     const char *from; /* of what is cut the slice, and FIRST the byte of the part */
     struct part part;
@@ -318,6 +319,10 @@ static etrt_status send_packed(etrt_device *device, const struct job *j, const v
 static etrt_status copy_job(const struct job *j);
 
 static etrt_status send(etrt_device *device, const struct job *j, const void *from) {
+    if (!device) {
+        memcpy(j->to, from, j->bytes);
+        return ETRT_OK;
+    }
     return j->packed ? send_packed(device, j, from) : etrt_mem_send(device, j->to, from, j->bytes);
 }
 
@@ -409,10 +414,11 @@ static etrt_status add_slice(etrt_model *m, int index, const struct slices *s, i
                              const struct etrt_st_tensor *found, struct jobs *jobs) {
     etrt_status st = ETRT_OK;
     int parts = s->tensor->cut ? m->manifest.devices : 1;
-    char *lead = (char *)m->weights[index] + number * s->bytes;
+    bool hosted = m->hosted[index] != NULL;
+    char *lead = (char *)(hosted ? m->hosted : m->weights)[index] + number * s->bytes;
     for (int i = 0; st == ETRT_OK && i < parts; i++) {
         char *to = parts > 1 ? etrt_member_memory(m->device, i, lead) : lead;
-        jobs->device = parts > 1 ? etrt_member(m->device, i) : m->device;
+        jobs->device = hosted ? NULL : parts > 1 ? etrt_member(m->device, i) : m->device;
         jobs->part = part_of(s, i);
         jobs->slice = (const char *)found->data;
         st = (s->tensor->relaid ? add_relaid : add_as_is)(jobs, s, to, found);
@@ -490,6 +496,7 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
         m->weight_zero[i] = jobs.zero[i];
     }
     free(jobs.zero);
+    if (st == ETRT_OK) st = etrt_cache_fill(m);
     if (st != ETRT_OK) return st;
     if (m->tell) m->tell(m->tell_user, jobs.total, jobs.total);
     return ETRT_OK;
@@ -541,7 +548,7 @@ static etrt_status write_packed(etrt_model *m, int i, const void *data) {
     return st;
 }
 
-/* Of a weight that is relaid out or cut. */
+/* Of a weight that is relaid out, cut or in host memory. */
 static etrt_status write_slices(etrt_model *m, int i, const void *data) {
     struct slices s;
     struct jobs jobs = {.device = m->device};
@@ -578,12 +585,13 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %llu needed", name, bytes,
                          (unsigned long long)need);
     st = check_codes(t, name, data, bytes);
-    if (st == ETRT_OK && (t->relaid || t->cut))
+    if (st == ETRT_OK && (t->relaid || t->cut || t->entries))
         st = write_slices(m, i, data);
     else if (st == ETRT_OK)
         st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     if (st == ETRT_OK) st = write_map(m, i, data);
     if (st == ETRT_OK) st = write_packed(m, i, data);
+    if (st == ETRT_OK && t->entries) st = etrt_cache_fill(m);
     m->weight_given[i] |= st == ETRT_OK;
     return st;
 }

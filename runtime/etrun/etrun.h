@@ -16,6 +16,7 @@ struct options {
     cli_list weights;  /* PATH or MODEL=PATH */
     char *only;        /* names of models with commas between them, or NULL */
     int64_t repeat, workgroups, capture_limit; /* of which in GiB */
+    uint64_t cache;                            /* of experts */
     double wait_limit;                         /* 0: the library's default */
     bool stats, list, states, devices;
 };

@@ -17,6 +17,7 @@ static void print_tensor(const struct etrt_manifest *m, const struct etrt_tensor
         printf(" %s in %" PRId64 "..%" PRId64, t->loops[k].name, t->loops[k].lo, t->loops[k].hi);
     if (t->zeros.columns)
         printf(", less its zero pieces of %d x %" PRId64, ETRT_ZERO_ROWS, t->zeros.columns);
+    if (t->entries) printf(", %" PRId64 " entries in host memory", t->entries);
     if (t->packed.matrices) printf(", packed where it is 2:4");
     printf("\n");
 }
@@ -28,6 +29,10 @@ static void print_memory(const struct etrt_manifest *m) {
     printf("device memory: %" PRIu64 " bytes of weights; %" PRIu64 " per session: states %" PRIu64
            ", inputs %" PRIu64 ", outputs %" PRIu64 ", workspace %" PRIu64 "\n",
            need.weights, need.session, need.states, need.inputs, need.outputs, need.workspace);
+    if (need.host)
+        printf("host memory: %" PRIu64 " bytes of weights, of which a cache on the device has as "
+               "many as it is given\n",
+               need.host);
 }
 
 bool list_model(const char *path) {

@@ -1,6 +1,10 @@
 /* The command line of etrun. */
 #include "runtime/etrun/etrun.h"
 
+static bool take_cache(void *options, const char *value) {
+    return cli_bytes(value, &((struct options *)options)->cache);
+}
+
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
     {"set", 0, CLI_DIMS, "DIM=VALUE", TO(settings), "value of a dim; once for each, or DIM=V,DIM=V",
@@ -10,6 +14,9 @@ static const cli_option options[] = {
     {"weights", 0, CLI_INPUTS, "PATH", TO(weights),
      "safetensors, index or checkpoint directory; MODEL=PATH where the kernel is of several "
      "models, once for each"},
+    {"expert-cache", 0, CLI_TAKE, "SIZE", .take = take_cache,
+     .help = "of a model of etcc --experts-on=host: so much device memory for copies of experts "
+             "(8G, 512M, all)"},
     {"only", 0, CLI_TEXT, "MODEL,MODEL", TO(only), "of several models, those to run"},
     {"out", 0, CLI_OUTPUT, "FILE", TO(out), "safetensors to write the outputs to"},
     {"states", 0, CLI_FLAG, NULL, TO(states), "write the state tensors to --out as well"},

@@ -127,6 +127,7 @@ static bool prepare(struct run *r) {
     char err[ETRT_ST_ERR];
     etrt_status st = etrt_device_open(o->device, &r->device);
     if (st == ETRT_OK) st = etrt_model_load(r->device, o->model, &r->model);
+    if (st == ETRT_OK) st = etrt_model_cache(r->model, o->cache);
     if (st == ETRT_OK) st = load_all_weights(r);
     if (st == ETRT_OK) st = etrt_session_create(r->model, &r->session);
     if (st == ETRT_OK && o->only) st = select_models(r, o->only);
@@ -148,6 +149,15 @@ double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static void print_cache(etrt_model *m) {
+    etrt_cache_info c;
+    if (etrt_model_cached(m, &c) != ETRT_OK || !c.entries) return;
+    printf("experts: %" PRIu64 " bytes in host memory, %" PRIu64 " in the cache; %" PRId64
+           " of %" PRId64 " entries there; %" PRIu64 " of %" PRIu64 " used were; %" PRIu64
+           " bytes copied\n",
+           c.host_bytes, c.cache_bytes, c.cached, c.entries, c.hits, c.used, c.copied_bytes);
+}
+
 static bool launch(struct run *r) {
     double from = now();
     for (int64_t k = 0; k < r->o->repeat; k++) {
@@ -157,6 +167,7 @@ static bool launch(struct run *r) {
     if (r->o->stats) {
         print_device(r->device);
         print_stats(r->device, now() - from);
+        print_cache(r->model);
     }
     return true;
 }

@@ -25,7 +25,7 @@ static val behind(cg *g, const et_contract *c, const et_auxiliary *side, val chu
     int mark = cg_scope(g), bytes = dtype_bits(g, side->load) / 8;
     cg_bind(g, c->p.s->nvar, c->at.row_n[row], true);
     et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), c->p.s->kvar, et_int(g->x, 0));
-    off = residue(g->x, et_mul(g->x, off, et_int(g->x, bytes)));
+    off = residue(g->x, et_mul(g->x, cg_in_entry(g, off), et_int(g->x, bytes)));
     val first = LLVMBuildZExtOrBitCast(g->b, cg_emit(g, off), g->i32, "");
     cg_scope_end(g, mark);
     val at = cg_add(g, first, cg_muli(g, chunk, side->bytes));

@@ -30,6 +30,8 @@ enum { FLIGHT = 2 /* copies in flight, each of a line a lane */ };
 /* Do lines divide among lanes? Where they do not, chunks are not prefetched, only counted. */
 static bool can_prefetch(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
+    for (int i = 0; i < c->p.s->nacc; i++) /* the L2 does not keep what is the host's */
+        if (g->p->tensors[et_x(g->x, et_stream_load(g->p, c->p.s, i))->i].host) return false;
     return (lines % wave == 0 || wave % lines == 0) && c->p.s->tn % per == 0 &&
            (per <= 16 || et_stream_is_full(g->p, c->p.s)) && et_stream_alike(cg_cx(g), &c->p, per);
 }

@@ -152,6 +152,7 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
 
 /* By the plan that goes with what b is. */
 static void all_ways(cg *g, et_contract *c, val *carried) {
+    cg_mark_entries(g, c->p.s);
     if (!c->other) {
         all_chunks(g, c, carried);
         return;

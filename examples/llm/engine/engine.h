@@ -22,7 +22,8 @@
 struct engine;
 
 struct engine_options {
-    const char *kernel, *device; /* as lm_open takes them */
+    const char *kernel, *device; /* as lm_open takes them, and the cache of experts */
+    uint64_t cache;
     /* The limits below are for each decoder. */
     int64_t batch;     /* most tokens per launch; 0: as many as the kernel takes */
     int64_t chunk;     /* most tokens of one prompt per launch while other texts are generated; 0: a

@@ -279,7 +279,7 @@ bool lm_target(const char *device, char *out, size_t bytes, char *err) {
     return true;
 }
 
-bool lm_open(struct lm_kernel *k, const char *kernel, const char *device,
+bool lm_open(struct lm_kernel *k, const char *kernel, const char *device, uint64_t cache,
              const struct lm_source *sources, int n, char *err) {
     struct lm_start *t = &k->start;
     double last = lm_now();
@@ -289,6 +289,7 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device,
     k->n = n;
     if (!ok(timed(etrt_device_open(device, &k->device), &last, &t->device), device, err) ||
         !ok(timed(etrt_model_load(k->device, kernel, &k->model), &last, &t->kernel), kernel, err) ||
+        !ok(etrt_model_cache(k->model, cache), kernel, err) ||
         !find_parts(k, sources, kernel, err) || !load_weights(k, sources, err))
         return false;
     timed(ETRT_OK, &last, &t->weights);
@@ -298,9 +299,9 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device,
 }
 
 bool lm_open_only(struct lm_kernel *k, const char *kernel, const char *weights, const char *device,
-                  struct lm **out, char *err) {
+                  uint64_t cache, struct lm **out, char *err) {
     struct lm_source source = {NULL, weights};
-    bool good = lm_open(k, kernel, device, &source, 1, err);
+    bool good = lm_open(k, kernel, device, cache, &source, 1, err);
     *out = k->models;
     return good;
 }

@@ -97,16 +97,16 @@ struct lm_source {
     const char *weights; /* a checkpoint directory or file */
 };
 
-/* KERNEL is the .hsaco, DEVICE as etrt_device_open takes it; N decoders of the kernel, which may
- * hold more: launches leave those out. Close it even after a failure. */
+/* KERNEL is the .hsaco, DEVICE as etrt_device_open takes it, CACHE as etrt_model_cache; N decoders
+ * of the kernel, which may hold more: launches leave those out. Close it even after a failure. */
 /* The target that a device runs (as etcc names it) for code that is to be compiled: of an emulator
  * that will be whatever the code is of, "gfx942". */
 bool lm_target(const char *device, char *out, size_t bytes, char *err);
-bool lm_open(struct lm_kernel *, const char *kernel, const char *device,
+bool lm_open(struct lm_kernel *, const char *kernel, const char *device, uint64_t cache,
              const struct lm_source *sources, int n, char *err);
 /* The same where it shall hold one decoder only. */
 bool lm_open_only(struct lm_kernel *, const char *kernel, const char *weights, const char *device,
-                  struct lm **out, char *err);
+                  uint64_t cache, struct lm **out, char *err);
 void lm_close(struct lm_kernel *);
 
 /* Measure the device's time of each launch from now on. */

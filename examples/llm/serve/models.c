@@ -58,6 +58,7 @@ static bool open_engines(struct server *s, char *err) {
     struct engine_model models[MAX_MODELS];
     struct engine_options e = {.kernel = o->kernel,
                                .device = o->device,
+                               .cache = o->cache,
                                .batch = o->batch,
                                .chunk = o->chunk,
                                .waiting = o->queue,

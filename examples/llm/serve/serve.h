@@ -14,6 +14,7 @@ struct serve_model {
 enum { MAX_MODELS = 16 };
 
 struct serve_options {
+    uint64_t cache; /* of experts, bytes */
     const char *kernel, *device;
     struct serve_model models[MAX_MODELS];
     int nmodels;

@@ -21,6 +21,7 @@ struct stage {
 struct host_block {
     struct host_block *next;
     void *memory;
+    uint64_t bytes;
     bool pinned;
 };
 

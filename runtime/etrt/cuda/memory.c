@@ -41,6 +41,7 @@ static etrt_status alloc_host(struct cuda_device *dev, bool pinned, uint64_t byt
         return result == CUDA_SUCCESS ? etrt_no_memory() : cuda_status(dev, result, ETRT_NO_MEMORY);
     }
     b->pinned = pinned;
+    b->bytes = bytes;
     pthread_mutex_lock(&dev->lock);
     b->next = dev->blocks;
     dev->blocks = b;
@@ -84,6 +85,16 @@ etrt_status cuda_share(etrt_device *base, void *memory, etrt_device *const *all,
             return etrt_fail_in(st, "%s cannot reach memory of %s", dev->base.name, base->name);
     }
     return ETRT_OK;
+}
+
+/* Is it pinned memory, which copies need not go through another? */
+static bool is_pinned(struct cuda_device *dev, const void *memory) {
+    bool found = false;
+    pthread_mutex_lock(&dev->lock);
+    for (struct host_block *b = dev->blocks; b && !found; b = b->next)
+        found = b->pinned && (uintptr_t)memory - (uintptr_t)b->memory < b->bytes;
+    pthread_mutex_unlock(&dev->lock);
+    return found;
 }
 
 static struct host_block *take_block(struct cuda_device *dev, const void *memory) {
@@ -220,7 +231,8 @@ static etrt_status transfer(struct cuda_device *dev, void *to, const void *from,
     pthread_mutex_lock(&dev->copying);
     int result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
-        bool staged = how < WITHIN && (bytes > SMALL || how == PUSH) && have_stages(dev);
+        bool staged = how < WITHIN && (bytes > SMALL || how == PUSH) &&
+                      !(how == PUSH_ALONE && is_pinned(dev, from)) && have_stages(dev);
         if (how == SETTLE)
             ;
         else if (!staged)

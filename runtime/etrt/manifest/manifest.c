@@ -93,8 +93,13 @@ etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values
 }
 
 uint64_t etrt_tensor_memory(const struct etrt_tensor *t) {
+    if (t->entries) return 8 * (uint64_t)(1 + t->entries);
     if (t->packed.matrices) return t->packed.at + t->packed.bytes;
     return t->zeros.columns ? t->zeros.at + t->zeros.bytes : (uint64_t)t->max_bytes;
+}
+
+uint64_t etrt_tensor_host(const struct etrt_tensor *t) {
+    return t->entries ? (uint64_t)t->max_bytes : 0;
 }
 
 etrt_status etrt_manifest_of_code(const void *file, size_t bytes, struct etrt_manifest *out) {

@@ -63,6 +63,7 @@ struct etrt_tensor {
     unsigned char order[ETRT_MAX_RANK];
     struct etrt_zeros zeros;
     struct etrt_packed packed;
+    int64_t entries; /* of its table (etrt_abi.h); 0: it is in device memory */
 };
 
 /* A tensor in the workspace. */
@@ -171,8 +172,9 @@ bool etrt_dtype_find(const char *name, enum etrt_dtype *out);
 etrt_status etrt_tensor_shape(const struct etrt_tensor *, const int64_t *values,
                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
 
-/* What a tensor takes of device memory, its map included. */
+/* What a tensor takes of device memory, its map or table included; and of the host's. */
 uint64_t etrt_tensor_memory(const struct etrt_tensor *);
+uint64_t etrt_tensor_host(const struct etrt_tensor *);
 
 /* Its shape as people write it: "N, (N + 15) / 16, 256". */
 void etrt_shape_print(FILE *, const struct etrt_manifest *, const struct etrt_tensor *);

@@ -121,7 +121,8 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
     if (st != ETRT_OK) return etrt_json_fail(at, "%s", etrt_last_error());
-    st = etrt_parse_zeros(at, object, t, shape);
+    st = etrt_parse_host(at, object, t, shape);
+    if (st == ETRT_OK) st = etrt_parse_zeros(at, object, t, shape);
     return st == ETRT_OK ? etrt_parse_packed(at, object, t, shape) : st;
 }
 
@@ -401,7 +402,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     if (st != ETRT_OK) return st;
     if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS &&
         abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER && abi != ETRT_ABI_DEVICES &&
-        abi != ETRT_ABI_RESIDENT)
+        abi != ETRT_ABI_RESIDENT && abi != ETRT_ABI_HOST)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);

@@ -24,7 +24,10 @@ etrt_status etrt_parse_copy(const struct etrt_json_at *, json_t *object, const c
                             char **out);
 /* "source", "loops" and "order" of a weight whose shape is known. */
 etrt_status etrt_parse_weight(const struct etrt_json_at *, json_t *object, struct etrt_tensor *);
-/* "zeros" and "packed" of a weight of this SHAPE, and "cut" of any tensor, where they are. */
+/* "host", "zeros" and "packed" of a weight of this SHAPE, and "cut" of any tensor, where they are.
+ */
+etrt_status etrt_parse_host(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *,
+                            const int64_t *shape);
 etrt_status etrt_parse_zeros(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *,
                              const int64_t *shape);
 etrt_status etrt_parse_packed(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *,

@@ -107,6 +107,29 @@ etrt_status etrt_parse_weight(const struct etrt_json_at *at, json_t *object,
     return st == ETRT_OK ? check_source(at, t) : st;
 }
 
+/* "host" of a weight whose size is known. */
+etrt_status etrt_parse_host(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *t,
+                            const int64_t *shape) {
+    struct etrt_json_at at = {up, "host", 0};
+    int64_t dims;
+    if (!json_object_get(object, "host")) return ETRT_OK;
+    etrt_status st = etrt_json_int(up, object, "host", 1, ETRT_MAX_RANK - 1, &dims);
+    if (st != ETRT_OK) return st;
+    bool fits = t->kind == ETRT_WEIGHT && dims < t->rank && dims >= t->nloops && t->max_bytes &&
+                !json_object_get(object, "zeros") && !json_object_get(object, "packed") &&
+                !json_object_get(object, "cut");
+    t->entries = 1;
+    for (int d = 0; fits && d < dims; d++) {
+        fits = !t->relaid || t->order[d] == d;
+        t->entries *= shape[d];
+    }
+    if (!fits || t->entries > ETRT_MAX_BYTES / 8 || t->max_bytes % t->entries ||
+        t->max_bytes / t->entries % ETRT_HOST_ALIGN)
+        return etrt_json_fail(&at, "%s has no entries of %d bytes each, or multiples", t->name,
+                              ETRT_HOST_ALIGN);
+    return ETRT_OK;
+}
+
 /* "zeros" of a weight whose size is known. */
 etrt_status etrt_parse_zeros(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *t,
                              const int64_t *shape) {

@@ -307,7 +307,7 @@ int main(int argc, char **argv) {
     if (argc != 3 && !every) die("usage:", "test_sampler KERNEL WEIGHTS [--every]");
     if (!every) check_shares();
     if (!every) check_long_rows();
-    if (!w || !lm_open_only(&kernel, argv[1], argv[2], "auto", &lm, err)) die("open:", err);
+    if (!w || !lm_open_only(&kernel, argv[1], argv[2], "auto", 0, &lm, err)) die("open:", err);
     struct sampler *s = sampler_make(lm->vocab);
     for (int i = 0; i < MAX_ROWS; i++)
         w[i].mask = calloc((size_t)lm->vocab, sizeof *w[i].mask);
