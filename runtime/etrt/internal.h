@@ -150,7 +150,7 @@ bool etrt_weights_loaded(const etrt_model *, int model);
 /* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
-/* zeros.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes of
+/* sparse.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes of
  * them are in pieces that are zero. */
 uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
                          uint64_t *out);
@@ -158,7 +158,7 @@ uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t 
  * it looks at maps? */
 bool etrt_zeros_worth_it(const etrt_model *);
 
-/* packed.c: MATRIX packed to OUT, of D's `block` bytes; false, and nothing that counts, where it is
+/* The same: MATRIX packed to OUT, of D's `block` bytes; false, and nothing that counts, where it is
  * not 2:4. */
 bool etrt_packed_make(const struct etrt_packed *d, const void *matrix, void *out);
 
