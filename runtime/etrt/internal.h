@@ -150,8 +150,8 @@ bool etrt_weights_loaded(const etrt_model *, int model);
 /* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
-/* sparse.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes of
- * them are in pieces that are zero. */
+/* sparse.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes
+ * of them are in pieces that are zero. */
 uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
                          uint64_t *out);
 /* Are so many pieces zero, an eighth of those that there are maps of, that a kernel is faster where
