@@ -19,22 +19,26 @@
 
 enum { INPUTS = 3 * 65536 + 4 * 256, COLUMNS = 256 };
 
+static double value[256]; /* of each code */
+
+static void know_codes(void) {
+    for (int code = 0; code < 256; code++) {
+        int e = code >> 3 & 15, f = code & 7;
+        double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9);
+        value[code] = code & 128 ? -v : v;
+    }
+}
+
 /* The nearest of all that e4m3 has, found by looking at each; the even one of two as near. */
 static double nearest(double x) {
     double best = 0, off = INFINITY;
     if (isnan(x)) return x;
     for (int code = 0; code < 127; code++) {
-        int e = code >> 3, f = code & 7;
-        double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9), d = fabs(fabs(x) - v);
-        if (isinf(x) ? code == 126 : d < off || (d == off && !(code & 1))) best = v, off = d;
+        double d = fabs(fabs(x) - value[code]);
+        if (isinf(x) ? code == 126 : d < off || (d == off && !(code & 1)))
+            best = value[code], off = d;
     }
     return copysign(best, x);
-}
-
-static double code_value(int code) {
-    int e = code >> 3 & 15, f = code & 7;
-    double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9);
-    return code & 128 ? -v : v;
 }
 
 /* Tensors point into their files, which stay open until the program ends. */
@@ -86,11 +90,11 @@ static int inputs(const char *path) {
             numbers[n++] = isnan(f) ? 1 : f;
         }
     for (int code = 0; code < 256; code++) {
-        float middle = (float)((code_value(code) + code_value(code + ((code & 127) < 126))) / 2);
+        float middle = (float)((value[code] + value[code + ((code & 127) < 126)]) / 2);
         numbers[n++] = middle;
         numbers[n++] = nextafterf(middle, 1000);
         numbers[n++] = nextafterf(middle, -1000);
-        numbers[n++] = (float)code_value(code);
+        numbers[n++] = (float)value[code];
     }
     return write_rows(path, "x", numbers);
 }
@@ -149,20 +153,28 @@ static double to_bf16(double v) {
     return (double)of_bits((word + 0x7fff + (word >> 16 & 1)) & 0xffff0000);
 }
 
-/* One element of the product: groups of GROUP columns, with their scales. */
-static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tensor *scales,
+/* What a product reads of a row: groups of GROUP columns, each with its scale. */
+static void quantise(const float *x, int64_t columns, int64_t group, double *out) {
+    for (int64_t from = 0; from < columns; from += group) {
+        double most = 0;
+        for (int64_t k = from; k < from + group; k++)
+            most = fmax(most, fabs((double)x[k]));
+        float s = (float)fmax(most, 1e-10) / 448.0F;
+        for (int64_t k = from; k < from + group; k++) {
+            double a = nearest((double)(x[k] / s)) * (double)s;
+            out[k] = group == columns ? a : to_bf16(a);
+        }
+    }
+}
+
+/* One element of the product. */
+static double sum_of(const double *row, const uint8_t *w, const struct etrt_st_tensor *scales,
                      int64_t at, int64_t columns, int64_t group, bool rounded) {
     double all = 0;
     for (int64_t g = 0; g < columns / group; g++) {
-        double most = 0, sum = 0, t = scale_of(scales, at + g);
+        double sum = 0, t = scale_of(scales, at + g);
         for (int64_t k = g * group; k < (g + 1) * group; k++)
-            most = fmax(most, fabs((double)x[k]));
-        float s = (float)fmax(most, 1e-10) / 448.0F;
-        for (int64_t k = g * group; k < (g + 1) * group; k++) {
-            double a = nearest((double)(x[k] / s)), b = code_value(w[k]);
-            double row = group == columns ? a * (double)s : to_bf16(a * (double)s);
-            sum += row * (rounded && group < columns ? to_bf16(b * t) : b * t);
-        }
+            sum += row[k] * (rounded ? to_bf16(value[w[k]] * t) : value[w[k]] * t);
         all += sum;
     }
     return all;
@@ -170,15 +182,14 @@ static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tens
 
 /* How far Y is off, of all of it. */
 static double distance(const struct etrt_st_tensor *w, const struct etrt_st_tensor *s,
-                       const struct etrt_st_tensor *x, const struct etrt_st_tensor *y, bool blocks,
-                       bool rounded) {
+                       const double *x, const struct etrt_st_tensor *y, bool blocks, bool rounded) {
     int64_t rows = w->shape[0], columns = w->shape[1];
     double off = 0, all = 0;
-    for (int64_t i = 0; i < x->shape[0]; i++)
+    for (int64_t i = 0; i < y->shape[0]; i++)
         for (int64_t n = 0; n < rows; n++) {
-            double want = sum_of(
-                (const float *)x->data + i * columns, (const uint8_t *)w->data + n * columns, s,
-                blocks ? n / 128 * (columns / 128) : n, columns, blocks ? 128 : columns, rounded);
+            double want = sum_of(x + i * columns, (const uint8_t *)w->data + n * columns, s,
+                                 blocks ? n / 128 * (columns / 128) : n, columns,
+                                 blocks ? 128 : columns, blocks && rounded);
             double d = want - (double)((const float *)y->data)[i * rows + n];
             off += d * d;
             all += want * want;
@@ -193,15 +204,22 @@ static int product(const char *checkpoint, const char *tensor, const char *in, c
     bool blocks = s != NULL;
     if (!blocks) s = find(checkpoint, tensor, ".weight_scale");
     if (!w || !s || !x || !y) return 2;
-    int64_t rows = w->shape[0], m = x->shape[0];
-    if (x->shape[1] != w->shape[1] || y->shape[0] != m || y->shape[1] != rows) return 2;
-    double off = fmin(distance(w, s, x, y, blocks, true), distance(w, s, x, y, blocks, false));
+    int64_t rows = w->shape[0], columns = w->shape[1], m = x->shape[0];
+    if (x->shape[1] != columns || y->shape[0] != m || y->shape[1] != rows) return 2;
+    double *row = malloc((size_t)(m * columns) * sizeof *row);
+    if (!row) return 2;
+    for (int64_t i = 0; i < m; i++)
+        quantise((const float *)x->data + i * columns, columns, blocks ? 128 : columns,
+                 row + i * columns);
+    double off = fmin(distance(w, s, row, y, blocks, true), distance(w, s, row, y, blocks, false));
+    free(row);
     printf("quantise: off by %.2g\n", off);
     return off <= 1e-5 ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
     atexit(close_all);
+    know_codes();
     if (argc == 3 && !strcmp(argv[1], "inputs")) return inputs(argv[2]);
     if (argc == 4 && !strcmp(argv[1], "codes")) return codes(argv[2], argv[3]);
     if (argc == 5 && !strcmp(argv[1], "weight"))
