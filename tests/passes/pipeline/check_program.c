@@ -112,7 +112,8 @@ int main(int argc, char **argv) {
     bool ok = c.g && et_passes_run(c.g, &opt, &c.p);
     et_diag_print(d, stderr);
     ok = ok && narrow(c.p, option(argc, argv, "--narrow", ""));
-    uint64_t seeds = strtoull(option(argc, argv, "--seeds", "4"), NULL, 10);
+    const char *usual = getenv("ETCC_LONG") ? "4" : "2";
+    uint64_t seeds = strtoull(option(argc, argv, "--seeds", usual), NULL, 10);
     for (int s = 0; ok && s < et_sym_count(c.g->exprs); s++) {
         int64_t lo, hi;
         et_sym_range(c.g->exprs, s, &lo, &hi);

@@ -8,6 +8,7 @@ struct said {
     int space, id;
     bool is_store;
     const et_expr *index; /* NULL: any element */
+    unsigned loads;       /* which of these a tensor decides */
 };
 
 struct step {
@@ -26,12 +27,14 @@ struct described {
     struct step *s;
     const et_step_var *var;
     const et_step_expr *expr;
+    int64_t (*dim)[ET_MAX_RANK]; /* of each tensor; 0: not asked yet */
 };
 
 described *described_create(et_arena *a, et_program *p, const int64_t *syms, const char *forget) {
     described *d = et_alloc(a, sizeof *d);
     *d = (described){.a = a, .p = p, .syms = syms, .forget = forget};
     d->of = et_alloc(a, (size_t)(p->nfuncs + 1) * sizeof *d->of);
+    d->dim = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *d->dim);
     return d;
 }
 
@@ -42,7 +45,13 @@ const char *described_wrong(const described *d, int64_t *out_looked_at) {
 
 /* ---- what is said ---- */
 
+static int rank_of(const described *d, int space, int id) {
+    return space == ET_LOAD_LOCAL ? d->f->locals[id].rank : d->p->tensors[id].shape.rank;
+}
+
 static void say(described *d, struct said what) {
+    for (int i = 0; what.index && i < rank_of(d, what.space, what.id); i++)
+        if (et_expr_loads(d->p->g->exprs, what.index[i])) what.loads |= 1u << i;
     ET_GROW(d->a, d->s->said, d->s->n, d->s->cap);
     d->s->said[d->s->n++] = what;
 }
@@ -61,7 +70,7 @@ static bool has_value(const described *d, int var) {
 static void read_node(void *ctx, et_expr e) {
     described *d = ctx;
     const et_node_x *n = et_x(d->p->g->exprs, e);
-    if (n->op == ET_X_LOAD) say(d, (struct said){n->i2, n->i, false, n->ops});
+    if (n->op == ET_X_LOAD) say(d, (struct said){.space = n->i2, .id = n->i, .index = n->ops});
     if (n->op == ET_X_VAR && !has_value(d, n->i))
         d->wrong = et_printf(d->a, "%s: %s mentions %s", d->f->name, d->expr->name,
                              et_var_name(d->p->g->exprs, n->i));
@@ -69,7 +78,8 @@ static void read_node(void *ctx, et_expr e) {
 
 static void note_store(void *ctx, int space, int id, bool is_store, const et_expr *index) {
     described *d = ctx;
-    if (is_store && strcmp(d->forget, "to") != 0) say(ctx, (struct said){space, id, true, index});
+    if (is_store && strcmp(d->forget, "to") != 0)
+        say(ctx, (struct said){.space = space, .id = id, .is_store = true, .index = index});
 }
 
 static void read_step(described *d, const et_step *s) {
@@ -83,7 +93,7 @@ static void read_step(described *d, const et_step *s) {
     }
     et_step_touches(d->p->g->exprs, s, note_store, d);
     const et_place *state = et_step_state(s);
-    if (state) say(d, (struct said){state->space, state->id, false, state->index});
+    if (state) say(d, (struct said){.space = state->space, .id = state->id, .index = state->index});
 }
 
 static const struct step *step_of(described *d, const et_step *s) {
@@ -103,18 +113,20 @@ static const struct step *step_of(described *d, const et_step *s) {
 
 /* ---- what is touched ---- */
 
+static int64_t dim_of(const described *d, const et_interp_touch *t, int i) {
+    if (t->space == ET_LOAD_LOCAL) return d->f->locals[t->id].dim[i];
+    int64_t *n = &d->dim[t->id][i];
+    if (!*n) *n = et_eval(d->p->g->exprs, d->p->tensors[t->id].shape.dim[i], d->syms, NULL);
+    return *n;
+}
+
 /* Is it the element that these indices name now? What a tensor says of them is not looked at. */
 static bool names(const described *d, const struct said *w, const et_interp_touch *t) {
-    const et_exprs *x = d->p->g->exprs;
-    bool local = t->space == ET_LOAD_LOCAL;
-    int rank = local ? d->f->locals[t->id].rank : d->p->tensors[t->id].shape.rank;
     int64_t left = t->element;
-    for (int i = rank - 1; i >= 0 && w->index; i--) {
-        int64_t n = local ? d->f->locals[t->id].dim[i]
-                          : et_eval(x, d->p->tensors[t->id].shape.dim[i], d->syms, NULL);
-        int64_t at = left % n;
+    for (int i = rank_of(d, t->space, t->id) - 1; i >= 0 && w->index; i--) {
+        int64_t n = dim_of(d, t, i), at = left % n;
         left /= n;
-        if (!et_expr_loads(x, w->index[i]) && et_eval(x, w->index[i], d->syms, t->vars) != at)
+        if (!(w->loads >> i & 1) && et_eval(d->p->g->exprs, w->index[i], d->syms, t->vars) != at)
             return false;
     }
     return true;

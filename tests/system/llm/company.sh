@@ -60,7 +60,8 @@ golden qwen2_moe gfx942 1
 for model in ${ETCC_LONG:+olmoe deepseek_v2 gpt_oss mxfp4} qwen2_moe; do
     golden $model gfx942 3
 done
-golden fp8_channel gfx1100 3
-[ -z "${ETCC_LONG-}" ] || golden fp8_channel gfx1100 1
+for variants in ${ETCC_LONG:+3 1}; do # quantised
+    golden fp8_channel gfx1100 $variants
+done
 least=${ETCC_LONG:+3}
 [ $same -ge "${least:-1}" ] && [ $others -ge "${least:-1}" ] || die "$same with one order, $others with several: this test sees too little"
