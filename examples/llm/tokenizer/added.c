@@ -41,6 +41,20 @@ static bool index_one(struct added_tokens *t, size_t i, const struct normalizer 
            llm_fail(err, "out of memory");
 }
 
+/* Of tokens of the same text the last counts. */
+static bool drop_earlier(struct added_tokens *t, char *err) {
+    struct table last = {0};
+    size_t kept = 0;
+    bool ok = true;
+    for (size_t i = t->n; ok && i-- > 0;)
+        ok = table_add(&last, t->v[i].text.p, t->v[i].text.n, i);
+    for (size_t i = 0; ok && i < t->n; i++)
+        if (*table_find(&last, t->v[i].text.p, t->v[i].text.n) == i) t->v[kept++] = t->v[i];
+    table_free(&last);
+    if (ok) t->n = kept;
+    return ok || llm_fail(err, "out of memory");
+}
+
 bool added_load(struct added_tokens *t, const json_t *list, const struct normalizer *n, char *err) {
     size_t count = json_array_size(list), total = 1;
     char why[LLM_ERR];
@@ -53,9 +67,12 @@ bool added_load(struct added_tokens *t, const json_t *list, const struct normali
     if (!t->v || !texts || count > LLM_MAX_ID) return llm_fail(err, "out of memory");
     for (size_t i = 0; i < count; i++) {
         t->n = i + 1;
-        if (!load_one(&t->v[i], json_array_get(list, i), &texts, why) || !index_one(t, i, n, why))
+        if (!load_one(&t->v[i], json_array_get(list, i), &texts, why))
             return llm_fail(err, "entry %zu of %.400s", i, why);
     }
+    if (!drop_earlier(t, err)) return false;
+    for (size_t i = 0; i < t->n; i++)
+        if (!index_one(t, i, n, err)) return false;
     prefixes_sort(&t->before);
     prefixes_sort(&t->after);
     return true;

@@ -255,6 +255,8 @@ START_TEST(stripping_tokens) {
         {"\"\\n\",\"normalized\":true", "a<>\n\n\nb", "0 10 1"},
         {"\"\\n\\n\",\"lstrip\":true", "a<>\n\n\nb", "0 10 1"},
         {"\"\\n\",\"lstrip\":true", "a<>\n\n\nb", "0 10 1"},
+        /* Of two the same the last counts. */
+        {"\"<>\",\"lstrip\":true", "a <> b", "0 11 2 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[1024];
