@@ -236,13 +236,14 @@ etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, 
  * chosen between launches, by how often launches use them; 0, as at first: none. Every launch sees
  * the same weights. BYTES beyond what there is are not taken; for a model that has none nothing
  * happens. ETRT_INVALID while a launch of the model is in flight, ETRT_NO_MEMORY where the device
- * has not so much: the cache is smaller then. */
+ * has not so much: there is no cache then. */
 etrt_status etrt_model_cache(etrt_model *, uint64_t bytes);
 typedef struct etrt_cache_info {
-    uint64_t host_bytes, cache_bytes;  /* of weights in host memory; of copies on the device */
-    int64_t entries, cached;           /* an entry is one weight of one expert; those with a copy */
-    uint64_t used, hits, copied_bytes; /* since the model was loaded, but for what the last launch
-                                          used: entries, of these those with a copy; new copies */
+    uint64_t host_bytes, cache_bytes; /* of weights in host memory; of copies on the device */
+    int64_t entries, cached;          /* an entry is one weight of one expert; those with a copy */
+    /* Since the model was loaded, but for what the last launch used, and while some entries have a
+     * copy and others have none: entries used, of these those with a copy; bytes of new copies. */
+    uint64_t used, hits, copied_bytes;
 } etrt_cache_info;
 etrt_status etrt_model_cached(etrt_model *, etrt_cache_info *out_info);
 

@@ -121,6 +121,9 @@ etrt_status etrt_cache_make(etrt_model *m) {
     for (int i = 0; i < mf->ntensors; i++)
         any |= mf->tensors[i].entries > 0;
     if (!any) return ETRT_OK;
+    if (mf->devices || mf->resident)
+        return etrt_fail(ETRT_UNSUPPORTED, "weights in host memory, and %s",
+                         mf->devices ? "several devices" : "a kernel that stays");
     struct etrt_cache *c = m->cache = calloc(1, sizeof *c);
     if (!c) return etrt_no_memory();
     pthread_mutex_init(&c->lock, NULL);
@@ -167,32 +170,13 @@ static etrt_status copy(etrt_model *m, const struct table *t, int64_t entry, int
                           t->elements + (uint64_t)entry * t->bytes, t->bytes);
 }
 
-static etrt_status fill(etrt_model *m) {
-    struct etrt_cache *c = m->cache;
-    etrt_status st = ETRT_OK;
-    for (int i = 0; i < c->count; i++)
-        for (int64_t s = 0; st == ETRT_OK && s < c->table[i].slots; s++)
-            st = copy(m, &c->table[i], c->table[i].entry[s], s);
-    return st;
-}
-
-etrt_status etrt_cache_fill(etrt_model *m) {
-    struct etrt_cache *c = m->cache;
-    if (!c) return ETRT_OK;
-    pthread_mutex_lock(&c->lock);
-    etrt_status st = fill(m);
-    pthread_mutex_unlock(&c->lock);
-    return st;
-}
-
-/* SLOTS copies, first of entries all over the table. */
+/* SLOTS copies, of entries all over the table, for which it does not yet speak. */
 static etrt_status resize(etrt_model *m, struct table *t, int64_t slots) {
     void *copies = NULL;
-    etrt_status st = ETRT_OK;
     for (int64_t e = 0; e < t->entries; e++)
         point(t, e, -1);
-    st = send_table(m, t);
-    etrt_mem_free(m->device, t->copies);
+    etrt_status st = send_table(m, t);
+    if (st == ETRT_OK) etrt_mem_free(m->device, t->copies);
     t->copies = NULL;
     t->slots = t->hand = 0;
     if (st != ETRT_OK || !slots) return st;
@@ -206,23 +190,52 @@ static etrt_status resize(etrt_model *m, struct table *t, int64_t slots) {
     return ETRT_OK;
 }
 
+/* Everything there is a slot for is copied, and tables say so; or there are no copies. */
+static etrt_status fill(etrt_model *m) {
+    struct etrt_cache *c = m->cache;
+    etrt_status st = ETRT_OK;
+    for (int i = 0; i < c->count; i++) {
+        struct table *t = &c->table[i];
+        for (int64_t s = 0; st == ETRT_OK && s < t->slots; s++)
+            st = copy(m, t, t->entry[s], s);
+        if (st == ETRT_OK) st = send_table(m, t);
+    }
+    c->info.cache_bytes = 0;
+    c->info.cached = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (st != ETRT_OK) resize(m, &c->table[i], 0);
+        c->info.cache_bytes += (uint64_t)c->table[i].slots * c->table[i].pitch;
+        c->info.cached += c->table[i].slots;
+    }
+    return st;
+}
+
+etrt_status etrt_cache_fill(etrt_model *m) {
+    struct etrt_cache *c = m->cache;
+    if (!c) return ETRT_OK;
+    pthread_mutex_lock(&c->lock);
+    etrt_status st = fill(m);
+    pthread_mutex_unlock(&c->lock);
+    return st;
+}
+
 static etrt_status set_size(etrt_model *m, uint64_t bytes) {
     struct etrt_cache *c = m->cache;
     etrt_status st = ETRT_OK;
     if (c->running)
         return etrt_fail(ETRT_INVALID, "etrt_model_cache: a launch of the model is in flight");
     if (bytes > c->pitch) bytes = c->pitch;
+    for (int i = 0; i < c->count; i++) {
+        struct table *t = &c->table[i];
+        int64_t slots = (int64_t)((long double)bytes / c->pitch * t->entries);
+        etrt_status own = resize(m, t, st == ETRT_OK ? slots : 0);
+        if (st == ETRT_OK) st = own;
+    }
+    if (st == ETRT_OK) return fill(m);
+    for (int i = 0; i < c->count; i++)
+        resize(m, &c->table[i], 0);
     c->info.cache_bytes = 0;
     c->info.cached = 0;
-    for (int i = 0; st == ETRT_OK && i < c->count; i++) {
-        struct table *t = &c->table[i];
-        st = resize(m, t, (int64_t)((long double)bytes / c->pitch * t->entries));
-        c->info.cache_bytes += (uint64_t)t->slots * t->pitch;
-        c->info.cached += t->slots;
-    }
-    if (st == ETRT_OK) st = fill(m);
-    for (int i = 0; st == ETRT_OK && i < c->count; i++)
-        st = send_table(m, &c->table[i]);
     return st;
 }
 
@@ -310,7 +323,8 @@ etrt_status etrt_cache_begin(etrt_model *m) {
     struct etrt_cache *c = m->cache;
     if (!c) return ETRT_OK;
     pthread_mutex_lock(&c->lock);
-    etrt_status st = c->running ? ETRT_OK : look(m);
+    bool choice = c->info.cached > 0 && c->info.cached < c->entries;
+    etrt_status st = c->running || !choice ? ETRT_OK : look(m);
     c->running += st == ETRT_OK;
     pthread_mutex_unlock(&c->lock);
     return st;
