@@ -317,6 +317,21 @@ static bool choose(struct deal *d, enum how *how, bool *again) {
     return any;
 }
 
+/* Of a sum, in one iteration of the loops around it. */
+static double bytes_of(const et_program *p, int tensor) {
+    double bytes = et_dtype_bytes(p->tensors[tensor].shape.dtype);
+    for (int i = 0; i < p->ngroups; i++) {
+        const et_group *gr = &p->groups[i];
+        if (gr->to.space != ET_LOAD_TENSOR || gr->to.id != tensor) continue;
+        for (int d = 0; d < gr->rank; d++) {
+            int64_t lo, hi;
+            bool known = et_bounds(p->g->exprs, et_var_extent(p->g->exprs, gr->axis[d]), &lo, &hi);
+            bytes *= known ? (double)hi : INT32_MAX;
+        }
+    }
+    return bytes;
+}
+
 /* Everything to everybody takes the link for D - 1 times the bytes of a sum. In two steps it is
  * (D - 1) / D of that twice, the second time in half as many bytes where products read it. They pay
  * where that saves more than the second event, and the tasks without rows that wait for the first,
@@ -329,11 +344,18 @@ static bool pays(const et_pipeline *pl) {
     for (int t = 0; t < p->ntensors; t++) {
         const et_tensor *x = &p->tensors[t];
         if (!x->flagged) continue;
-        double bytes = (double)et_shape_max_bytes(p->g->exprs, &et_val_of(p->g, x->value)->shape);
+        double bytes = bytes_of(p, t);
         double us = bytes * others * (1 - 1.5 / p->g->devices) / (m->link_gbs * 1e3);
         saved = us > saved ? us : saved;
     }
     return saved > EVENTS * m->event_us;
+}
+
+static bool has_flagged(const et_program *p) {
+    bool any = false;
+    for (int t = 0; t < p->ntensors; t++)
+        any |= p->tensors[t].flagged;
+    return any;
 }
 
 bool et_pass_deal(et_pipeline *pl) {
@@ -348,7 +370,10 @@ bool et_pass_deal(et_pipeline *pl) {
     enum how *how = et_alloc(p->g->arena, ((size_t)p->ntensors + 1) * sizeof *how);
     for (bool again = true; again;) {
         again = false;
-        if (!choose(&d, how, &again)) return true;
+        if (choose(&d, how, &again)) continue;
+        /* A result that others read cannot be dealt, and the sum in it could be. */
+        pl->again = pl->ask_apart = has_flagged(p) && !pl->apart && pl->g->nnodes > 0;
+        return !pl->again;
     }
     apply(&d, how, p->ntensors);
     return true;

@@ -67,14 +67,18 @@ weights() { # KERNEL
         }'
 }
 
-# ---- rows: name|kernel|model|more of each request|clients:requests ...|--resident or nothing
+# ---- rows: name|kernel|model|more of each request|clients:requests ...|--resident or nothing|devices
 sed 's/^#.*//; s/ *| */|/g; /^ *$/d' "$rows" > "$work/rows"
 : > rows
 while IFS='|' read -r name folder options fields loads; do
-    stay=
+    stay='' devices=1 n=
     case " $options " in *' --resident '*) stay=--resident options=$(printf '%s' "$options" | sed 's/ *--resident//') ;; esac
+    case " $options " in *' --devices='*)
+        devices=$(printf '%s' "$options" | sed 's/.*--devices=\([0-9]*\).*/\1/') n=--devices=$devices
+        options=$(printf '%s' "$options" | sed 's/ *--devices=[0-9]*//') ;;
+    esac
     [ -d "$src/$folder" ] && folder=$src/$folder || folder=$bin/../checkpoints/$folder
-    model=$(basename "$folder") kernel=$(printf '%s' "$folder $options $stay" | cksum | cut -d' ' -f1)
+    model=$(basename "$folder") kernel=$(printf '%s' "$folder $options $stay $n" | cksum | cut -d' ' -f1)
     if [ ! -d "models/$model" ]; then
         mkdir "models/$model"
         cp "$folder/config.json" "models/$model/"
@@ -84,10 +88,18 @@ while IFS='|' read -r name folder options fields loads; do
     if [ ! -e "kernels/$kernel" ]; then
         # shellcheck disable=SC2086
         "$bin/etimport" "$folder" --config-only --name=m $options -o "$work/m.etg"
-        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 $stay -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
+        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 $stay $n -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
     fi
-    [ -e "models/$model.weights" ] || weights "kernels/$kernel" > "models/$model.weights"
-    echo "$name|$kernel|$model|$fields|$loads|$stay" >> rows
+    if [ ! -e "models/$model.weights" ]; then
+        # Of all devices together: a kernel of one alone says how much that is.
+        if [ -n "$n" ]; then
+            "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=1 --unverified -o "$work/whole" 2> "$work/said"
+            weights "$work/whole" > "models/$model.weights"
+        else
+            weights "kernels/$kernel" > "models/$model.weights"
+        fi
+    fi
+    echo "$name|$kernel|$model|$fields|$loads|$stay|$devices" >> rows
 done < "$work/rows"
 bundle_about "$target" "$machine" > about
 bundle_done 35 "$machine ($target)"

@@ -33,11 +33,20 @@ checkpoint() { # MODEL
         bin/etfill "$work/$1/model.safetensors" - < "models/$1.weights" 2>> "$results/logs.txt"
 }
 
-start() { # KERNEL MODEL [--resident]: $address of a server that is ready
+# The first N devices of the kind, as one.
+devices_of() { # N
+    case $1:$device in
+    1:*) echo "$device" ;;
+    *:emu*) echo "$device:agents=$1" ;;
+    *) awk -v n="$1" -v kind="${device%%:*}" 'BEGIN { printf "%s:", kind; for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", i }' ;;
+    esac
+}
+
+start() { # KERNEL MODEL DEVICES [--resident]: $address of a server that is ready
     : > "$work/server.log"
     how='--timings --launch-timeout 60'
     # shellcheck disable=SC2086
-    bin/etllm serve --kernel "kernels/$1" --model "$work/$2" --device "$device" --port 0 ${3:-$how} --queue 1000 \
+    bin/etllm serve --kernel "kernels/$1" --model "$work/$2" --device "$(devices_of "$3")" --port 0 ${4:-$how} --queue 1000 \
         --access-log "$work/access.log" 2> "$work/server.log" &
     server=$!
     address=
@@ -108,9 +117,9 @@ say 'all, what the device worked, the rest; and of the rest: filling, submitting
 say ''
 say '| server | clients | requests | tokens/s | first token, ms | between tokens, ms | request, ms | launches | tokens each | launch, us | device | host | fill | submit | wait | read | take |'
 say '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
-while IFS='|' read -r name kernel model fields loads stay; do
+while IFS='|' read -r name kernel model fields loads stay devices; do
     from=$(date +%s)
-    if ! checkpoint "$model" || ! start "$kernel" "$model" "$stay"; then
+    if ! checkpoint "$model" || ! start "$kernel" "$model" "${devices:-1}" "$stay"; then
         cat "$work/server.log" >> "$results/logs.txt"
         say "| $name | failed: $(tail -n 1 "$work/server.log" 2> "$work/gone" | tr '|' '/' | cut -c1-160) | | | | | | | | | | | | | | | |"
         failed=$((failed + 1))

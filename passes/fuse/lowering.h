@@ -18,6 +18,7 @@ struct et_inline_facts {
     bool reduction; /* a REDUCE node */
     bool costly;    /* a transcendental function per element */
     bool state;     /* a state, which may be updated before its reader runs */
+    bool sum;       /* a large sum over devices, for whoever stores it */
 };
 
 typedef struct {

@@ -206,9 +206,35 @@ static bool is_large_sum(const et_lowering *lo, const et_node *n) {
             et_shape_max_bytes(lo->g->exprs, s) > lo->most_tagged);
 }
 
+/* Where one map alone reads such a sum, element by element, as what adds the residual does, the
+ * tensor is that map's. */
+static bool leaves_sum_to_reader(const et_lowering *lo, const et_node *n) {
+    const et_value_info *i = &lo->info[n->result.id];
+    return is_large_sum(lo, n) && !lo->apart && i->uses == 1 &&
+           !et_val_of(lo->g, n->result)->is_output;
+}
+
+/* An argument of N is a large sum without a tensor: N gets one, or else the sum. */
+static bool takes_sum(et_lowering *lo, const et_node *n) {
+    bool takes = false;
+    for (int a = 0; a < n->nargs; a++) {
+        if (!info(lo, n->args[a])->facts.sum) continue;
+        const et_shape *to = n->result.id ? &et_val_of(lo->g, n->result)->shape : NULL;
+        const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
+        bool alike = to && n->op->class == ET_CLASS_MAP && to->rank == from->rank;
+        for (int d = 0; alike && d < to->rank; d++)
+            alike = et_expr_eq(to->dim[d], from->dim[d]);
+        if (!alike) keep(lo, n->args[a], true);
+        takes |= alike;
+    }
+    return takes;
+}
+
 static void plan_node(et_lowering *lo, const et_node *n, int loop) {
     constrain_args(lo, n);
+    bool takes = takes_sum(lo, n);
     if (!n->result.id) return;
+    bool leaves = leaves_sum_to_reader(lo, n);
     et_value_info *i = info(lo, n->result);
     i->loop = loop;
     i->fixed = true;
@@ -232,11 +258,12 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
     const et_shape *shape = &et_val_of(lo->g, n->result)->shape;
     for (int d = 0; d < shape->rank && n->op->class == ET_CLASS_CONTRACT; d++)
         changes |= !et_expr_eq(shape->dim[d], et_most(lo, shape->dim[d]));
-    bool must = i->must || changes || is_large_sum(lo, n) || i->levels >= MAX_LEVELS ||
-                i->asks >= MAX_ASKS || et_val_of(lo->g, n->result)->is_output ||
-                lo->forced[n->result.id] || et_attr_find(n, "tile") || et_attr_find(n, "range") ||
-                et_attr_find(n, "dynamic") || n->op->class == ET_CLASS_ATTENTION ||
-                n->op->class == ET_CLASS_SCAN;
+    i->facts.sum = leaves;
+    bool must = i->must || changes || takes || (is_large_sum(lo, n) && !leaves) ||
+                i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
+                et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
+                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
+                n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 

@@ -77,7 +77,9 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
     }
     if (!l->extent || (l->each && l->extent <= LONG_ROW)) {
         int64_t share = total / (cus > 0 ? cus : 1);
-        if (share > MANY_ELEMENTS) return power_above(share, MAX_ELEMENTS);
+        /* Of rows that are dealt a device has as many tiles that do nothing as others do. */
+        int most = t->gr->dealt ? MOST_LONG_ROWS * MAX_ELEMENTS : MAX_ELEMENTS;
+        if (share > MANY_ELEMENTS) return power_above(share, most);
         if (share > MIN_ELEMENTS && t->opt->machine->group_waves)
             return power_above(share, MANY_ELEMENTS);
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;

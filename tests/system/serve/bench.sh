@@ -29,6 +29,7 @@ run 0 '0 loads or servers failed' $on "$emulator"
 n='[0-9][0-9.]*'
 [ "$(grep -c "^| small.*| $n | $n | $n | $n, $n | $n, $n | $n, $n | $n | $n | $n | $n | -*$n | $n | $n | -*$n | $n | $n |\$" said.txt)" -eq 3 ] || fail 'the rows'
 grep -q "^| small, .--resident. | 3 | 4 | $n | $n, $n | $n, $n | $n, $n | $n | $n | $n | - | - |" said.txt || fail 'the row of a kernel that stays'
+grep -q "^| two devices | 2 | 4 | $n | $n, $n | $n, $n | $n, $n |" said.txt || fail 'the row of two devices'
 row='small, 4 clients'
 [ "$(value "$row" requests)" = 6 ] && [ "$(value "$row" failed)" = 0 ] || fail 'the requests'
 [ "$(value "$row" tokens)" = "$(value "$row" vllm:generation_tokens_total)" ] || fail 'the tokens as clients and server count them'
