@@ -1,4 +1,5 @@
-/* test_mutants [-v] [--every K] [--dynamic|--hybrid] [--slices N] [--evented|--placed] FILE...:
+/* test_mutants [-v] [--every K] [--dynamic|--hybrid|--claimed] [--slices N] [--evented|--placed]
+ * FILE...:
  * (.etg or .eti) change each program in one place at a time and see who notices; with --every only
  * one mutant in K, for programs that are slow to run.
  *
@@ -316,6 +317,8 @@ int main(int argc, char **argv) {
             how.schedule = ET_SCHEDULE_DYNAMIC;
         else if (!strcmp(argv[i], "--hybrid"))
             how.schedule = ET_SCHEDULE_HYBRID;
+        else if (!strcmp(argv[i], "--claimed"))
+            how.schedule = ET_SCHEDULE_CLAIMED;
         else if (!strcmp(argv[i], "--evented"))
             how.to = ET_STAGE_EVENTED;
         else if (!strcmp(argv[i], "--placed"))

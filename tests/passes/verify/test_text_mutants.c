@@ -1,7 +1,8 @@
-/* test_text_mutants [-v] [--mutants N] [--seed S] FILE.etg...: the text of each stage of a program,
- * for two GPUs, changed in one place at a time. What is still read, lowered and accepted by the
- * verifier must mean something: tasks in any order that events allow touch what they may, and leave
- * the same; on both GPUs; and of the text of a graph what its own interpreter leaves. */
+/* test_text_mutants [-v] [--mutants N] [--seed S] [--claimed|--dynamic|--hybrid] FILE.etg...: the
+ * text of each stage of a program, for two GPUs, changed in one place at a time. What is still
+ * read, lowered and accepted by the verifier must mean something: tasks in any order that events
+ * allow touch what they may, and leave the same; on both GPUs; and of the text of a graph what its
+ * own interpreter leaves. */
 #include "ir/base/diag.h"
 #include "ir/eti/eti.h"
 #include "ir/graph/op_util.h"
@@ -35,6 +36,7 @@ struct score {
 };
 
 static uint64_t rng;
+static et_schedule_kind schedule; /* none: static */
 
 static int draw(int n) {
     rng = rng * 6364136223846793005u + 1442695040888963407u;
@@ -164,7 +166,8 @@ struct meaning {
 /* It is read, lowered and accepted. */
 static bool accepted(struct meaning *m, const char *text, const char *target, bool verbose) {
     et_diags *d = et_diags_create(m->a);
-    et_pass_options opt = {.machine = et_machine_for(target), .unverified = true};
+    et_pass_options opt = {
+        .machine = et_machine_for(target), .schedule = schedule, .unverified = true};
     m->g = et_eti_parse(m->a, d, "mutant.eti", text, strlen(text), &m->p);
     bool ok = m->g && et_passes_resume(m->g, m->p, &opt, &m->p);
     et_verify_options how = {.dies = opt.machine->dies, .work = VERIFY, .step_work = VERIFY / 4};
@@ -427,7 +430,8 @@ static char *text_at(const char *path, int at, int t) {
     et_diags *d = et_diags_create(a);
     et_graph *g = tm_parse(a, d, path);
     et_program *p = NULL;
-    et_pass_options opt = {.machine = et_machine_for(targets[t]), .to = stages[at]};
+    et_pass_options opt = {
+        .machine = et_machine_for(targets[t]), .to = stages[at], .schedule = schedule};
     bool ok = g && (!at || et_passes_run(g, &opt, &p));
     et_diag_print(d, stderr);
     char *text = ok ? printed(g, p) : NULL;
@@ -483,6 +487,12 @@ int main(int argc, char **argv) {
             mutants = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
             rng = strtoull(argv[++i], NULL, 10);
+        else if (!strcmp(argv[i], "--claimed"))
+            schedule = ET_SCHEDULE_CLAIMED;
+        else if (!strcmp(argv[i], "--dynamic"))
+            schedule = ET_SCHEDULE_DYNAMIC;
+        else if (!strcmp(argv[i], "--hybrid"))
+            schedule = ET_SCHEDULE_HYBRID;
         else
             ok &= test_program(argv[i], mutants, verbose, &sum);
     tell(&sum);

@@ -3,7 +3,7 @@
 # shellcheck shell=sh disable=SC2154
 
 nan_rows=320 # each kind of row with what is odd in 32 places
-nan_columns='3 5 64 100 128 1024 1500' nan_few='5 100 1024' # shared by few lanes, by a wave and a part of one, by a workgroup
+nan_columns=${NAN_COLUMNS:-3 5 64 100 128 1024 1500} nan_few='5 100 1024' # shared by few lanes, by a wave and a part of one, by a workgroup
 # What is reduced, of the rows a: f32, or rounded. One a line.
 nan_kinds='a
 f32(bf16(a))
@@ -28,7 +28,7 @@ one = f32(iota($1 * 2) * 0 + 1)
 output near_attend = attend(i in 0..N, h in 0..1, p in 0..$1, d in 0..2, q = one[d], k = one[p], v = one[p + d], score = qk * 0 + x[i, p])
 output near_masked = attend(i in 0..N, h in 0..1, p in 0..$1, d in 0..2, q = one[d], k = one[p], v = one[p + d], mask = x[i, p] < 30,
                             score = x[i, p], extra = one[h] * -100)
-v, i = topk(where(x == x, x, -inf), 2)
+v, i = topk(where(x == x, x, -inf), $(($1 > 1 ? 2 : 1)))
 output zero_top = v
 output top = i
 X

@@ -347,7 +347,7 @@ static const struct fault_case faults[] = {
     {"v_cubeid_f32 v1, v2, v3, v4", "v_cubeid_f32", "does not know", -1},
     {".long 0xffffffff", ".long 0xffffffff", "does not know", -1},
     {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3", "s_setreg_imm32_b32", "rounding", -1},
-    {"s_nop 0\n.Lend:", "", "left the code", -1},
+    {"v_nop\ns_nop 0\n.Lend:", "", "left the code", -1},
 };
 
 static void stops(void) {

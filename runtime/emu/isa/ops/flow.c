@@ -283,6 +283,7 @@ static const struct emu_row rows[] = {
     {"s_setpc_b64", isa_bind_sig, setpc, "sq", C_OTHER, 0, 0, NULL, {0}},
     {"s_swappc_b64", isa_bind_sig, swappc, "Dqsq", C_OTHER, 0, 0, NULL, {0}},
     IMM(s_nop, nop, C_OTHER),
+    IMM(v_nop, nop, C_VALU),
     {"s_waitcnt", bind_imm, isa_wait, "", C_OTHER, ISA_WAIT_ALL, 0, NULL, {0}},
     IMM(s_setprio, nop, C_OTHER),
     IMM(s_sendmsg, nop, C_OTHER),
