@@ -67,4 +67,18 @@ while IFS='|' read -r name goal model tokens context one; do
     vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$src/bench/models/$model/config.json")
     echo "$number|$name|$goal|$model|$tokens|$context|$vocabulary|$columns" >> rows
 done < "$work/rows"
+# ---- sums: what an all-reduce of 2,048 columns adds to two small products, of which one device has as much as each of several
+sums() { # ROWS HIDDEN
+    printf 'model sums\ndim N in %d..%d\nconst L=64, H=2048, F=%d\ninput x : f32[N, H]\nh = x\nfor l in 0..L {\n' "$1" "$1" "$2"
+    printf '  weight v : bf16[F, H] = "layers.{l}.v"\n  weight w : bf16[H, F] = "layers.{l}.w"\n  h = h + (h @ v.T) @ w.T\n}\n'
+    printf 'output z : f32[N, H] = h\n'
+}
+for rows in 1 8 32; do
+    sums $rows $((128 * n)) > "$work/sums.etg"
+    for how in tags flags; do
+        compile "$work/sums.etg" "kernels/sums.$rows.$how" --devices="$n" --exchange=$how || true
+    done
+    sums $rows 128 > "$work/sums.etg"
+    compile "$work/sums.etg" "kernels/sums.$rows.one" || true
+done
 bundle_done 40 "$n devices of $machine ($target)"

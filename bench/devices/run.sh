@@ -3,12 +3,12 @@
 # On a machine with as many cards as prepare.sh was told: whether what they compute together is right, and how long it takes beside
 # one of them. RESULTS/table.md and RESULTS/logs.txt; a row that fails says so, and the others go on. ETCC_SECONDS (240): what is
 # left after that is not run. ETCC_DEVICE: the devices, where they are not the first ones; ETCC_ONE: the one to compare with.
-# ETCC_TORCH=yes: PyTorch and NCCL, too (150 s and more). ETCC_PARTS: goldens, runs, lost, rows, of which all are run.
+# ETCC_TORCH=yes: PyTorch and NCCL, too (150 s and more). ETCC_PARTS: goldens, runs, lost, rows, sums, of which all are run.
 set -u
 bundle=$(cd "${1:-$(dirname "$0")}" && pwd)
 . "$bundle/bundle.sh"
 bundle_open "$bundle" "${2:-}" || exit 2
-n=$(sed -n 's/^devices //p' about) seconds=${ETCC_SECONDS:-240} failed=0 parts=${ETCC_PARTS:-goldens runs lost rows}
+n=$(sed -n 's/^devices //p' about) seconds=${ETCC_SECONDS:-240} failed=0 parts=${ETCC_PARTS:-goldens runs lost rows sums}
 export LD_LIBRARY_PATH="$bundle/lib" CUDA_CACHE_DISABLE=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 case $target in sm_*) kind=cuda ;; *) kind=hsa ;; esac
 devices=${ETCC_DEVICE:-$kind:$(awk -v n="$n" 'BEGIN { for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", i }')}
@@ -118,6 +118,22 @@ if part rows; then
     while IFS='|' read -r number name goal model tokens context vocabulary columns; do
         row < /dev/null
     done < rows
+fi
+
+if part sums; then
+    say ''
+    say '| us that an all-reduce of f32 adds, of 64 in a loop with two small products | tags | flags |'
+    say '| --- | --- | --- |'
+    for rows in 1 8 32; do
+        alone=$(measure "kernels/sums.$rows.one" "$one" --set N=$rows)
+        line="| $((rows * 8)) KB |"
+        for how in tags flags; do
+            all=$(measure "kernels/sums.$rows.$how" "$devices" --set N=$rows)
+            line="$line $(awk -v a="$alone" -v b="$all" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf "%.2f", (b - a) * 1000 / 64; else print "-" }') |"
+        done
+        case $line in *-*) failed=$((failed + 1)) ;; esac
+        say "$line"
+    done
 fi
 
 if [ "${ETCC_TORCH:-no}" = yes ] && [ "$(left)" -gt 30 ]; then
