@@ -56,7 +56,7 @@ val cg_entry_address(cg *g, int tensor, et_expr offset) {
 struct marking {
     cg *g;
     const et_step *s;
-    et_expr seen[ET_MAX_ACC * ET_MOST_LOADS];
+    et_expr seen[ET_MAX_ACC * ET_MOST_LOADS]; /* loads */
     int n;
 };
 
@@ -70,8 +70,8 @@ static void mark(void *ctx, et_expr e) {
     et_expr off = cg_host_offset(g, x.i, x.ops), zero = et_int(g->x, 0);
     off = et_subst_var(g->x, et_subst_var(g->x, off, m->s->nvar, zero), m->s->kvar, zero);
     for (int i = 0; i < m->n; i++)
-        if (et_expr_eq(m->seen[i], off)) return;
-    if (m->n < ET_MAX_ACC * ET_MOST_LOADS) m->seen[m->n++] = off;
+        if (et_expr_eq(m->seen[i], e)) return;
+    if (m->n < ET_MAX_ACC * ET_MOST_LOADS) m->seen[m->n++] = e;
     et_expr in = cg_in_entry(g, off);
     if (et_is_int(g->x, in, &first) && first) return;
     cg_if is_first;
