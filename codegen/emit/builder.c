@@ -203,6 +203,18 @@ void cg_if_end(cg *g, cg_if *s) {
     cg_at(g, s->join);
 }
 
+val cg_invariant(cg *g, val load) {
+    LLVMSetMetadata(load, g->md_invariant,
+                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return load;
+}
+
+val cg_if_value(cg *g, const cg_if *s, val then, val otherwise) {
+    val phi = LLVMBuildPhi(g->b, LLVMTypeOf(then), "");
+    LLVMAddIncoming(phi, (val[]){then, otherwise}, (block[]){s->then, s->otherwise}, 2);
+    return phi;
+}
+
 val cg_for_begin(cg *g, cg_for *f, val from, val to, val step, bool do_while, int n, val *v) {
     et_check(n <= (int)(sizeof f->phi / sizeof *f->phi));
     block before = cg_here(g);

@@ -191,6 +191,8 @@ val cg_fmax(cg *, val, val);
 val cg_exp2(cg *, val); /* within an ulp or two; denormal results become zero */
 val cg_gep(cg *, val ptr, val bytes);
 val cg_gepi(cg *, val ptr, int64_t bytes);
+/* LOAD, of what does not change during a launch. */
+val cg_invariant(cg *, val load);
 val cg_uniform(cg *, val); /* the first lane's value, for values equal in all lanes */
 val cg_vector(cg *, LLVMTypeRef element, int n, val *v);
 val cg_extract(cg *, val vec, int i);
@@ -207,6 +209,8 @@ typedef struct {
 } cg_if;
 void cg_if_begin(cg *, cg_if *, val cond);
 void cg_if_end(cg *, cg_if *);
+/* Right behind its end: THEN where the condition held, otherwise OTHERWISE. */
+val cg_if_value(cg *, const cg_if *, val then, val otherwise);
 
 /* for (i = from; i < to; i += step), values carried from iteration to iteration in V. After END the
  * V hold what the last iteration left. DO_WHILE: at least one iteration is known to happen. */

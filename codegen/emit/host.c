@@ -43,9 +43,7 @@ static val entry_of(cg *g, int tensor, et_expr offset) {
 static val pointer_at(cg *g, val at) {
     val v = LLVMBuildLoad2(g->b, g->gptr, at, "");
     LLVMSetAlignment(v, 8);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
+    return cg_invariant(g, v);
 }
 
 val cg_entry_address(cg *g, int tensor, et_expr offset) {

@@ -117,9 +117,7 @@ static bool is_constant(const cg *g, int tensor) {
 static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
     val v = LLVMBuildLoad2(g->b, type, ptr, "");
     LLVMSetAlignment(v, (unsigned)align);
-    if (space == ET_LOAD_TENSOR && is_constant(g, id) && !g->hold)
-        LLVMSetMetadata(v, g->md_invariant,
-                        LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    if (space == ET_LOAD_TENSOR && is_constant(g, id) && !g->hold) cg_invariant(g, v);
     return v;
 }
 

@@ -6,9 +6,7 @@
 static val read_word(cg *g, int word) {
     val v = LLVMBuildLoad2(g->b, g->i64, cg_gepi(g, g->row, 8 * word), "");
     LLVMSetAlignment(v, 8);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
+    return cg_invariant(g, v);
 }
 
 static val read_i32(cg *g, int word) {

@@ -31,9 +31,7 @@ val cg_atomic_once(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     val old = cg_atomic(g, op, ptr, v);
     cg_if_end(g, &first);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, (val[]){old, cg_i32(g, 0)}, (block[]){first.then, first.otherwise}, 2);
-    return cg_uniform(g, phi);
+    return cg_uniform(g, cg_if_value(g, &first, old, cg_i32(g, 0)));
 }
 
 void cg_atomic_tell(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
@@ -75,9 +73,7 @@ val cg_atomic_lanes(cg *g, LLVMAtomicRMWBinOp op, val active, val ptr, val v, va
     cg_if_begin(g, &mine, active);
     val old = cg_atomic(g, op, ptr, v);
     cg_if_end(g, &mine);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, (val[]){old, otherwise}, (block[]){mine.then, mine.otherwise}, 2);
-    return phi;
+    return cg_if_value(g, &mine, old, otherwise);
 }
 
 void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {

@@ -7,9 +7,7 @@
 val cg_argument(cg *g, size_t offset, LLVMTypeRef t) {
     val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, g->args, (int64_t)offset), "");
     LLVMSetAlignment(v, t == g->i32 ? 4 : 8);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
+    return cg_invariant(g, v);
 }
 
 static val const_tensor(cg *g, const et_tensor *t) {

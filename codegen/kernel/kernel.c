@@ -42,14 +42,18 @@ static void prologue(cg *g, val number) {
 
 /* ---- the function ---- */
 
-/* Emission goes on for P: values of another program's expressions are forgotten. */
-void cg_enter_program(cg *g, et_program *p) {
-    g->p = p;
-    g->x = p->g->exprs;
+void cg_forget(cg *g) {
     g->memo = NULL;
     g->var = NULL;
     g->divergent = NULL;
     g->nmemo = g->ntrail = g->nvar = 0;
+}
+
+/* Emission goes on for P: values of another program's expressions are forgotten. */
+void cg_enter_program(cg *g, et_program *p) {
+    g->p = p;
+    g->x = p->g->exprs;
+    cg_forget(g);
     cg_place_arguments(g);
     cg_ring_enter(g, p);
     g->stored = et_program_stored(g->p, g->arena);

@@ -236,6 +236,7 @@ void cg_place_arguments(cg *);
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
 void cg_identify(cg *); /* the numbers of the work-item, and the arguments */
+void cg_forget(cg *);   /* the values of expressions */
 void cg_enter_program(cg *, et_program *);
 void cg_clear_next_events(cg *, val number);
 

@@ -195,9 +195,7 @@ static val make_table(cg *g, const struct likes *l, const struct columns *c) {
 static val load(cg *g, val row, unsigned at, LLVMTypeRef type) {
     val v = LLVMBuildLoad2(g->b, type, cg_gepi(g, row, at), "");
     LLVMSetAlignment(v, type == g->i64 ? 8 : 4);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
+    return cg_invariant(g, v);
 }
 
 static val number_from(cg *g, val row, struct column *c, const cg_number *n) {

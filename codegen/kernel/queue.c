@@ -36,12 +36,9 @@ static val reserve(cg *g, const et_region *r, val count) {
     cg_if_begin(g, &full, cg_icmp(g, LLVMIntUGT, cg_add(g, old, count), cg_i32(g, ET_DIE_SLOTS)));
     cg_atomic_tell(g, LLVMAtomicRMWBinOpSub, room, count);
     cg_if_end(g, &full);
-    val inner = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(inner, (val[]){device_ring(g), die}, (block[]){full.then, full.otherwise}, 2);
+    val inner = cg_if_value(g, &full, device_ring(g), die);
     cg_if_end(g, &few);
-    val ring = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(ring, (val[]){inner, device_ring(g)}, (block[]){few.then, few.otherwise}, 2);
-    return ring;
+    return cg_if_value(g, &few, inner, device_ring(g));
 }
 
 /* A slot of a die's ring may still hold the task of the round before, whose consumer has its ticket

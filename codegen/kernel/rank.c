@@ -9,9 +9,7 @@ static val place_word(cg *g, val die, int next) {
                     LLVMBuildZExt(g->b, cg_muli(g, die, 4), g->i64, ""));
     val v = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4 * next), "");
     LLVMSetAlignment(v, 4);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
+    return cg_invariant(g, v);
 }
 
 /* The number the launch has for this die: its own, where all are below the count. */
@@ -20,9 +18,7 @@ static val launch_die(cg *g, val die, val dies) {
     cg_if_begin(g, &odd, cg_icmp(g, LLVMIntUGE, die, dies));
     val rest = LLVMBuildURem(g->b, die, dies, "");
     cg_if_end(g, &odd);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, (val[]){rest, die}, (block[]){odd.then, odd.otherwise}, 2);
-    return phi;
+    return cg_if_value(g, &odd, rest, die);
 }
 
 /* By wave 0. One addition per die tried. There are as many places as workgroups and none is given

@@ -80,13 +80,6 @@ static void bind_loops(cg *g, int loop, int depth) {
             cg_argument(g, iteration_args(g) + 4 * (size_t)(depth - 1), g->i32), false);
 }
 
-static void forget(cg *g) {
-    g->memo = NULL;
-    g->var = NULL;
-    g->divergent = NULL;
-    g->nmemo = g->ntrail = g->nvar = 0;
-}
-
 /* Words codegen keeps for itself follow this grid's locals, not those of the largest. */
 static void emit_kernel(cg *g, et_kernel *k, bool first) {
     const cg was = *g;
@@ -100,7 +93,7 @@ static void emit_kernel(cg *g, et_kernel *k, bool first) {
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");
     cg_at(g, entry);
-    forget(g);
+    cg_forget(g);
     cg_identify(g);
     g->wg = g->rank = g->family->workgroup(g);
     if (first) cg_clear_next_events(g, g->wg);

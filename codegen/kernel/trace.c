@@ -77,9 +77,7 @@ static val take_record(cg *g, val trace) {
                           in_trace(g, trace, offsetof(struct etrt_trace, taken)), cg_i32(g, 1));
     val first = cg_muli(g, chunk, ETRT_TRACE_CHUNK);
     cg_if_end(g, &none);
-    val at = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(at, (val[]){first, next}, (block[]){none.then, none.otherwise}, 2);
-    return at;
+    return cg_if_value(g, &none, first, next);
 }
 
 static void write_record(cg *g, val trace, val at, int grid, val tile, val left) {

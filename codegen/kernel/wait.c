@@ -212,8 +212,7 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     quit = poll_lanes(g, &s);
     if (!loop) return quit;
     cg_if_end(g, &on);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, (val[]){quit, before}, (block[]){on.then, on.otherwise}, 2);
+    val phi = cg_if_value(g, &on, quit, before);
     cg_for_end(g, &f, &phi);
     return phi;
 }
@@ -348,9 +347,7 @@ static void wait_all(cg *g, int grid, val tile) {
         val r = many ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);
-        val q = LLVMBuildPhi(g->b, g->i32, "");
-        LLVMAddIncoming(q, (val[]){r, quit}, (block[]){s.then, s.otherwise}, 2);
-        quit = q;
+        quit = cg_if_value(g, &s, r, quit);
     }
     cg_scope_end(g, mark);
     bool weak = false, within = true, fenced = false;

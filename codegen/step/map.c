@@ -360,13 +360,8 @@ static void load_before_waits(cg *g, struct cg_early_map *a) {
     g->hold = false;
     if (!a->others) return;
     cg_if_end(g, &some);
-    for (int i = 0; i < a->n; i++) {
-        LLVMTypeRef t = LLVMTypeOf(a->v[i]);
-        val phi = LLVMBuildPhi(g->b, t, "");
-        LLVMAddIncoming(phi, (val[]){a->v[i], LLVMConstNull(t)},
-                        (block[]){some.then, some.otherwise}, 2);
-        a->v[i] = phi;
-    }
+    for (int i = 0; i < a->n; i++)
+        a->v[i] = cg_if_value(g, &some, a->v[i], LLVMConstNull(LLVMTypeOf(a->v[i])));
 }
 
 static void map_early(cg *g, const et_step *s) {

@@ -118,10 +118,8 @@ static struct best accumulate_inside(cg *g, const et_reduce_loop *r, struct best
     struct best next = accumulate(g, r, acc, item, 1);
     cg_if_end(g, &in);
     val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
-    for (int i = 0; i < (indexed(r) ? 2 : 1); i++) {
-        v[i] = LLVMBuildPhi(g->b, LLVMTypeOf(new[i]), "");
-        LLVMAddIncoming(v[i], (val[]){new[i], old[i]}, (block[]){in.then, in.otherwise}, 2);
-    }
+    for (int i = 0; i < (indexed(r) ? 2 : 1); i++)
+        v[i] = cg_if_value(g, &in, new[i], old[i]);
     return (struct best){v[0], v[1]};
 }
 

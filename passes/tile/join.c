@@ -140,13 +140,6 @@ static bool is_hinted(const et_group *gr) {
     return any;
 }
 
-static bool alone_writes(const et_program *p, const et_group *gr) {
-    int writers = 0;
-    for (int i = 0; i < p->ngroups; i++)
-        writers += p->groups[i].to.space == ET_LOAD_TENSOR && p->groups[i].to.id == gr->to.id;
-    return writers == 1;
-}
-
 /* Each element of a temporary once, at the place that the axes say. */
 static bool may_join(const struct join *j, const et_group *gr) {
     if (gr->kind != ET_GROUP_STORE || gr->nproduct || is_hinted(gr) ||
@@ -154,7 +147,7 @@ static bool may_join(const struct join *j, const et_group *gr) {
         return false;
     const et_tensor *t = &j->p->tensors[gr->to.id];
     if (t->kind != ET_TENSOR_TEMP || t->carried || gr->to.rank != gr->rank ||
-        !alone_writes(j->p, gr))
+        !et_tile_alone_writes(j->p, gr))
         return false;
     for (int d = 0; d < gr->rank; d++) {
         int64_t n;

@@ -38,6 +38,13 @@ static int64_t depth_of(const et_exprs *x, const et_group *gr) {
     return et_is_int(x, et_var_extent(x, gr->axis[2]), &n) ? n : 0;
 }
 
+bool et_tile_alone_writes(const et_program *p, const et_group *gr) {
+    int writers = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        writers += p->groups[i].to.space == ET_LOAD_TENSOR && p->groups[i].to.id == gr->to.id;
+    return writers == 1;
+}
+
 /* A temporary of this group's alone, element by element of its heads. */
 static bool may_be_cut(const et_program *p, const et_group *gr) {
     const et_exprs *x = p->g->exprs;
@@ -51,10 +58,7 @@ static bool may_be_cut(const et_program *p, const et_group *gr) {
         t->shape.rank == ET_MAX_RANK || !depth || !et_is_int(x, t->shape.dim[last], &n) ||
         n != depth || !et_expr_eq(gr->to.index[last], et_var((et_exprs *)x, gr->axis[2])))
         return false;
-    int writers = 0;
-    for (int i = 0; i < p->ngroups; i++)
-        writers += p->groups[i].to.space == ET_LOAD_TENSOR && p->groups[i].to.id == gr->to.id;
-    return writers == 1;
+    return et_tile_alone_writes(p, gr);
 }
 
 /* ---- what it costs ---- */

@@ -128,6 +128,8 @@ int et_tile_attend_heads(const et_tiler *common, const et_group *);
 void et_tile_join(const et_tiler *common);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */
 void et_tile_parts(const et_tiler *common);
+/* Does no other group store into the tensor that this one stores into? */
+bool et_tile_alone_writes(const et_program *, const et_group *);
 /* K of the group's product, where et_tile_sums tries to cut it; else 0. */
 int64_t et_tile_sums_k(const et_tiler *common, const et_group *);
 /* Cut products along k where that pays, and have what they store added up where it is

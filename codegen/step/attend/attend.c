@@ -229,12 +229,8 @@ static void load_if_any(cg *g, const cg_attend *a, val at0, val *words) {
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
     load_early(g, a, at0, words);
     cg_if_end(g, &more);
-    for (int i = 0; i < block_words(a); i++) {
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(words[i]), "");
-        val none = LLVMGetPoison(LLVMTypeOf(words[i]));
-        LLVMAddIncoming(phi, (val[]){words[i], none}, (block[]){more.then, more.otherwise}, 2);
-        words[i] = phi;
-    }
+    for (int i = 0; i < block_words(a); i++)
+        words[i] = cg_if_value(g, &more, words[i], LLVMGetPoison(LLVMTypeOf(words[i])));
 }
 
 /* The loop carries the state, then the words of the next block. */

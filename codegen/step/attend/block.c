@@ -196,12 +196,8 @@ static void hide(cg *g, const cg_rows *r, val p0, int n, val s[][16]) {
         }
     cg_if_end(g, &edge);
     for (int b = 0; b < n; b++)
-        for (int v = 0; v < r->loop.results; v++) {
-            val phi = LLVMBuildPhi(g->b, g->f32, "");
-            LLVMAddIncoming(phi, (val[]){shown[b][v], s[b][v]},
-                            (block[]){edge.then, edge.otherwise}, 2);
-            s[b][v] = phi;
-        }
+        for (int v = 0; v < r->loop.results; v++)
+            s[b][v] = cg_if_value(g, &edge, shown[b][v], s[b][v]);
 }
 
 val cg_rows_minus(cg *g, val x, val y) {

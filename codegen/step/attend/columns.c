@@ -162,12 +162,8 @@ static void load_if_any(cg *g, const struct heads *h, load_fn load, int n, val a
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, h->a->end));
     load(g, h, at0, words);
     cg_if_end(g, &more);
-    for (int i = 0; i < n; i++) {
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(words[i]), "");
-        val none = LLVMGetPoison(LLVMTypeOf(words[i]));
-        LLVMAddIncoming(phi, (val[]){words[i], none}, (block[]){more.then, more.otherwise}, 2);
-        words[i] = phi;
-    }
+    for (int i = 0; i < n; i++)
+        words[i] = cg_if_value(g, &more, words[i], LLVMGetPoison(LLVMTypeOf(words[i])));
 }
 
 /* ---- scores ---- */

@@ -63,8 +63,7 @@ val cg_contract_is_packed(cg *g, const et_contract *c) {
         val word =
             LLVMBuildLoad2(g->b, g->i32, cg_gep(g, at, cg_muli(g, matrix_of(g, c, i), 4)), "");
         LLVMSetAlignment(word, 4);
-        LLVMSetMetadata(word, g->md_invariant,
-                        LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+        cg_invariant(g, word);
         all = all ? LLVMBuildAnd(g->b, all, word, "") : word;
     }
     return cg_icmp(g, LLVMIntNE, cg_uniform(g, all), cg_i32(g, 0));

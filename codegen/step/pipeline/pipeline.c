@@ -203,9 +203,6 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
         run_chunk(g, r, acc);
     cg_scope_end(g, mark);
     cg_if_end(g, &any);
-    for (int i = 0; i < n; i++) {
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
-        LLVMAddIncoming(phi, (val[]){acc[i], old[i]}, (block[]){any.then, any.otherwise}, 2);
-        acc[i] = phi;
-    }
+    for (int i = 0; i < n; i++)
+        acc[i] = cg_if_value(g, &any, acc[i], old[i]);
 }

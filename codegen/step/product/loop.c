@@ -179,9 +179,7 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     cg_if_end(g, &live);
     for (int i = 0; i < et_mainloop_sums(&c->p); i++) {
         if (acc[i] == old[i]) continue;
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
-        LLVMAddIncoming(phi, (val[]){acc[i], old[i]}, (block[]){live.then, live.otherwise}, 2);
-        acc[i] = phi;
+        acc[i] = cg_if_value(g, &live, acc[i], old[i]);
     }
     rotate(c, acc);
     cg_for_end(g, &f, acc);

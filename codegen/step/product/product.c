@@ -191,11 +191,8 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     all_ways(g, c, carried);
     cg_scope_end(g, mark);
     cg_if_end(g, &some);
-    for (int i = 0; i < et_mainloop_sums(&c->p); i++) {
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
-        LLVMAddIncoming(phi, (val[]){carried[i], old[i]}, (block[]){some.then, some.otherwise}, 2);
-        carried[i] = phi;
-    }
+    for (int i = 0; i < et_mainloop_sums(&c->p); i++)
+        carried[i] = cg_if_value(g, &some, carried[i], old[i]);
     if (c->p.streamed) cg_contract_consume_none(g, any);
 }
 

@@ -150,11 +150,7 @@ static void each_item(struct staging *s, each_fn *first, each_fn *then) {
     first(s, &it[0]);
     then(s, &it[0]);
     cg_if_end(g, &in);
-    if (carried) {
-        val phi = LLVMBuildPhi(g->b, g->f32, "");
-        LLVMAddIncoming(phi, (val[]){s->most, old}, (block[]){in.then, in.otherwise}, 2);
-        s->most = phi;
-    }
+    if (carried) s->most = cg_if_value(g, &in, s->most, old);
     cg_for_end(g, &f, &s->most);
 }
 

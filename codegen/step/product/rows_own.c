@@ -56,13 +56,8 @@ void cg_rows_own_next(cg *g, const et_contract *c, val chunk) {
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->now.nchunks));
     load(g, c, chunk, of);
     cg_if_end(g, &more);
-    for (int i = 0; i < fragments(c); i++) {
-        LLVMTypeRef t = LLVMTypeOf(of[i]);
-        val phi = LLVMBuildPhi(g->b, t, "");
-        LLVMAddIncoming(phi, (val[]){of[i], LLVMGetPoison(t)}, (block[]){more.then, more.otherwise},
-                        2);
-        of[i] = phi;
-    }
+    for (int i = 0; i < fragments(c); i++)
+        of[i] = cg_if_value(g, &more, of[i], LLVMGetPoison(LLVMTypeOf(of[i])));
 }
 
 void cg_rows_own_select(const et_contract *c, int turn) {

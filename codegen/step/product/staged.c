@@ -40,10 +40,7 @@ static void live_pieces(cg *g, const et_contract *c, int i, val k, int units, va
         cg_if_end(g, &live);
         for (int ns = 0; ns < c->p.nsub; ns++) {
             int at = cg_contract_sum(c, i, ms, ns);
-            val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[at]), "");
-            LLVMAddIncoming(phi, (val[]){acc[at], old[at]}, (block[]){live.then, live.otherwise},
-                            2);
-            acc[at] = phi;
+            acc[at] = cg_if_value(g, &live, acc[at], old[at]);
         }
     }
 }

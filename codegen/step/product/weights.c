@@ -64,10 +64,6 @@ void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, 
     cg_if_end(g, &more);
     for (int i = 0; i < c->p.nload; i++) {
         if (!is_of(c, i, which)) continue;
-        LLVMTypeRef t = LLVMTypeOf(out[i]);
-        val phi = LLVMBuildPhi(g->b, t, "");
-        LLVMAddIncoming(phi, (val[]){out[i], LLVMGetPoison(t)},
-                        (block[]){more.then, more.otherwise}, 2);
-        out[i] = phi;
+        out[i] = cg_if_value(g, &more, out[i], LLVMGetPoison(LLVMTypeOf(out[i])));
     }
 }
