@@ -364,13 +364,15 @@ static bool streams(const et_contract_tiler *c) {
            et_cut_rows(c) <= ET_TILE_FEW && et_stream_step(c->t.p, &c->t.f) >= 0;
 }
 
-/* Are its weights, which are computed, kept from the weight stream? They are where the last tile
- * has fewer columns: then every lane loads what it multiplies itself, scales a byte at a time. */
+/* Are its weights kept from the weight stream? Those that are computed are where the last tile has
+ * fewer columns: then every lane loads what it multiplies itself, scales a byte at a time. Others
+ * are where waves cannot share the k: 2880 is no multiple of what four of them take. */
 static bool misses_stream(const et_contract_tiler *c) {
-    return !c->plain && et_may_stream(c->t.opt) && c->t.opt->machine->dies == 1 &&
-           et_cut_rows(c) <= ET_TILE_FEW &&
-           (!c->computed || et_stream_step(c->t.p, &c->t.f) < 0 ||
-            !et_stream_is_full(c->t.p, product_of(&c->t.f)));
+    const et_machine *m = c->t.opt->machine;
+    const et_step *s = product_of(&c->t.f);
+    if (!et_may_stream(c->t.opt) || m->dies > 1 || et_cut_rows(c) > ET_TILE_FEW) return false;
+    if (c->plain) return !et_product_use_of(c->t.p, &c->t.f, s, m).streamed;
+    return !c->computed || et_stream_step(c->t.p, &c->t.f) < 0 || !et_stream_is_full(c->t.p, s);
 }
 
 /* Weights of chosen experts, which all CUs have waited for, streamed as they are or to be decoded?

@@ -3,6 +3,7 @@
 # token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is. In bf16
 # up to eight tokens have tiles so narrow that each wave asks for its own rows, which are not priced as if memory brought them for each tile.
 # A layer of experts streams where their blocks have up to sixteen rows; blocks of more have pipelines of both operands.
+# Products that waves can share so that weights stream are shared so, whatever else a machine's figures say is as fast.
 set -eu
 bin=$1 src=$2
 . "$(dirname "$0")/../../support/lib.sh"
@@ -13,7 +14,7 @@ import() { # MODEL
 import qwen3-30b-a3b-fp8
 compile() { # LEAST [MOST]: tokens
     sed "s/^dim N in [0-9.]*/dim N in $1..${2:-$1}/" all.etg > "m.etg"
-    "$bin/etcc" m.etg --machine=H100 --variants=1 --to=scheduled -o m.eti
+    "$bin/etcc" m.etg --machine="${machine:-H100}" --variants=1 --to=scheduled -o m.eti
 }
 plan() { # TASK: how its product is done
     sed -n "/^func @$1 \\[/,/^}/p" m.eti | sed -n 's/^ *plan rows //p'
@@ -42,3 +43,8 @@ layer 128
 for task in h y; do plan $task | grep -q 'weights stream' || die "a layer of 128 tokens: $(plan $task)"; done
 layer 256
 for task in h y; do plan $task | grep -q '^pipeline .* weights pipeline' || die "a layer of 256 tokens: $(plan $task)"; done
+import gpt-oss-20b
+for machine in H100 H200; do
+    compile 1
+    plan attn.q | grep -q 'weights stream' || die "gpt-oss on an $machine: $(plan attn.q)"
+done
