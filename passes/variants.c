@@ -36,6 +36,7 @@ struct variants {
     bool streams; /* the programs for up to FEW do, or would */
     bool few;     /* there are enough ranges for one that ends there */
     int n;
+    et_orders orders; /* of sums, where all variants have the same */
 };
 
 static double cost_at(const struct variants *v, et_program *p, int64_t value) {
@@ -233,9 +234,40 @@ static bool choose_symbol(struct variants *v) {
     return worst > 0;
 }
 
+/* ---- sums in the same order ---- */
+
+/* From here on variants follow the orders of the program for the fewest rows: options FOLLOW for a
+ * target and machine ON. False where there is none. */
+static bool follow(struct variants *v, et_pass_options *follow, et_planned *on) {
+    const et_target *t = v->opt->machine->plans->target;
+    et_pass_options quiet = et_quiet_options(v->opt);
+    et_program *p;
+    quiet.quick = quiet.unplanned = false;
+    et_graph *g = narrowed(v, v->sample[0], v->sample[0]);
+    if (!g || !et_passes_run(g, &quiet, &p)) return false;
+    p->g->diags = v->g->diags;
+    if (!et_orders_add(&v->orders, p, t, v->opt->without)) return false;
+    *follow = *v->opt;
+    follow->orders = &v->orders;
+    et_plan_for(follow, v->opt->machine, t, on);
+    v->opt = follow;
+    return look_at(v, v->sym) > 0;
+}
+
+/* Do they, each of them? Else errors say where not. */
+static bool followed(const struct variants *v, et_program *p) {
+    bool ok = true;
+    for (int i = 0; p && v->opt->same_sums && i < p->nvariants; i++)
+        ok &= et_orders_suit(&v->orders, p->variant[i].program, v->opt->machine->plans->target,
+                             v->opt->without);
+    return ok;
+}
+
 et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
                              void *ctx) {
     struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx, .few = most > 2};
+    et_pass_options same;
+    et_planned *on = et_alloc(g->arena, sizeof *on);
     int64_t lo, hi;
     int end[MAX_SAMPLES], n = MAX_SAMPLES + 1;
     et_check(most <= ET_MAX_VARIANTS);
@@ -243,10 +275,12 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
         return NULL;
     et_sym_range(g->exprs, 0, &lo, &hi);
     if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
+    if (opt->same_sums && !follow(&v, &same, on)) return NULL;
     et_sym_range(g->exprs, v.sym, &lo, &hi);
     if (ends_at(&v, 0) && v.sample[0] == 1 && most < ET_MAX_VARIANTS) most++;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
-    return n > 1 ? build(&v, end, n) : NULL;
+    et_program *p = n > 1 ? build(&v, end, n) : NULL;
+    return followed(&v, p) ? p : NULL;
 }

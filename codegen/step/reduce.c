@@ -82,9 +82,14 @@ static struct best add_apart(cg *g, const et_reduce_loop *r, struct best a, stru
     return (struct best){LLVMBuildFAdd(g->b, a.v, b.v, ""), NULL};
 }
 
+/* Parts of a row in one lane: those that lanes of their own would have. */
+static int parts_in_lane(const et_reduce_loop *r) {
+    return r->plan.as ? r->plan.as / r->plan.lanes : 1;
+}
+
 /* Adds N items to ACC, ITEM and those LANES apart behind it: all are loaded before any is combined.
- */
-static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, val item, int n) {
+ * Each goes to the lane's next part, from the first on. */
+static void accumulate(cg *g, const et_reduce_loop *r, struct best *acc, val item, int n) {
     val v[ET_REDUCE_UNROLL][16], at[ET_REDUCE_UNROLL];
     if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
@@ -105,22 +110,24 @@ static struct best accumulate(cg *g, const et_reduce_loop *r, struct best acc, v
     for (int step = 1; step < n && r->plan.lanes == 1; step *= 2) /* as lanes would combine them */
         for (int i = 0; i + step < n; i += 2 * step)
             each[i] = add_apart(g, r, each[i], each[i + step]);
-    for (int i = 0; i < (r->plan.lanes == 1 ? 1 : n); i++)
-        acc = add_apart(g, r, acc, each[i]);
-    return acc;
+    for (int i = 0; i < (r->plan.lanes == 1 ? 1 : n); i++) {
+        struct best *to = &acc[i % parts_in_lane(r)];
+        *to = add_apart(g, r, *to, each[i]);
+    }
 }
 
 /* As `accumulate`, of one item that may lie past the last. */
-static struct best accumulate_inside(cg *g, const et_reduce_loop *r, struct best acc, val item,
-                                     val total) {
+static void accumulate_inside(cg *g, const et_reduce_loop *r, struct best *acc, val item,
+                              val total) {
     cg_if in;
+    struct best next = *acc;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
-    struct best next = accumulate(g, r, acc, item, 1);
+    accumulate(g, r, &next, item, 1);
     cg_if_end(g, &in);
-    val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
+    val old[2] = {acc->v, acc->at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
     for (int i = 0; i < (indexed(r) ? 2 : 1); i++)
         v[i] = cg_if_value(g, &in, new[i], old[i]);
-    return (struct best){v[0], v[1]};
+    *acc = (struct best){v[0], v[1]};
 }
 
 /* Numbers of items: of 32 bits where a step past the last still fits. */
@@ -139,57 +146,91 @@ static val items_of(cg *g, const et_reduce_loop *r, LLVMTypeRef t) {
     return lo >= 0 ? n : cg_call(g, "llvm.smax", 1, &t, 2, (val[]){n, LLVMConstNull(t)});
 }
 
+/* The values of a lane's PARTS that a loop carries, and back. */
+static int carry(const et_reduce_loop *r, const struct best *acc, val *v) {
+    int n = 0;
+    for (int i = 0; i < parts_in_lane(r); i++) {
+        v[n++] = acc[i].v;
+        if (indexed(r)) v[n++] = acc[i].at;
+    }
+    return n;
+}
+
+static void carried(const et_reduce_loop *r, const val *v, struct best *acc) {
+    for (int i = 0; i < parts_in_lane(r); i++) {
+        acc[i].v = *v++;
+        acc[i].at = indexed(r) ? *v++ : NULL;
+    }
+}
+
+/* Items from FROM on, by lanes, after those that all lanes have several of at once. */
+static void lane_rest(cg *g, const et_reduce_loop *r, val from, val sub, int64_t rest,
+                      struct best *acc) {
+    cg_for f;
+    val v[2 * ET_REDUCE_PARTS], total = items_of(g, r, LLVMTypeOf(from)), item = NULL;
+    if (r->extent >= 0) { /* fewer than are unrolled: those that all lanes have at once, too */
+        int all = (int)(rest / r->plan.lanes);
+        item = cg_add(g, from, sub);
+        if (all) accumulate(g, r, acc, item, all);
+        if (rest % r->plan.lanes == 0) return;
+        item = cg_addi(g, item, (int64_t)all * r->plan.lanes);
+        accumulate_inside(g, r, &acc[all % parts_in_lane(r)], item, total);
+        return;
+    }
+    int looped = carry(r, acc, v);
+    val step = LLVMConstInt(LLVMTypeOf(from), (uint64_t)r->plan.lanes, false);
+    item = cg_add(g, cg_for_begin(g, &f, from, total, step, false, looped, v), sub);
+    carried(r, v, acc);
+    accumulate_inside(g, r, acc, item, total);
+    carry(r, acc, v);
+    cg_for_end(g, &f, v);
+    carried(r, v, acc);
+}
+
 /* Items sub, sub + lanes, ... of the row, several at a time while all lanes have as many. */
-static struct best lane_part(cg *g, const et_reduce_loop *r, val sub) {
-    struct best acc = cg_best_none(g, r);
+static void lane_parts(cg *g, const et_reduce_loop *r, val sub, struct best *acc) {
     bool constant = r->extent >= 0;
-    int looped = indexed(r) ? 2 : 1, many = r->plan.unroll * r->plan.lanes;
+    int many = r->plan.unroll * r->plan.lanes;
     int64_t items = constant ? r->extent / r->plan.vector : -1,
             whole = constant ? items / many * many : -1;
     LLVMTypeRef t = counter_type(g, r);
-    val total = items_of(g, r, t), zero = LLVMConstNull(t);
+    val total = items_of(g, r, t), from = LLVMConstNull(t), v[2 * ET_REDUCE_PARTS];
     val all_at_once = LLVMConstInt(t, (uint64_t)many, false);
-    val v[2] = {acc.v, acc.at}, from = zero;
+    for (int i = 0; i < parts_in_lane(r); i++)
+        acc[i] = cg_best_none(g, r);
     if (t == g->i64) sub = LLVMBuildZExt(g->b, sub, t, "");
-    cg_for f;
     if (whole) {
+        cg_for f;
+        val zero = from, item = sub;
+        bool loop = !constant || whole > many;
+        int looped = carry(r, acc, v);
         from = LLVMConstInt(t, (uint64_t)whole, true);
         if (!constant)
             from = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, all_at_once, ""), "");
-        val item = sub;
-        if (!constant || whole > many)
+        if (loop)
             item =
                 cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, looped, v), sub);
-        acc = accumulate(g, r, (struct best){v[0], v[1]}, item, r->plan.unroll);
-        v[0] = acc.v;
-        v[1] = acc.at;
-        if (!constant || whole > many) cg_for_end(g, &f, v);
+        carried(r, v, acc);
+        accumulate(g, r, acc, item, r->plan.unroll);
+        carry(r, acc, v);
+        if (loop) cg_for_end(g, &f, v);
+        carried(r, v, acc);
     }
-    if (constant && whole == items) return (struct best){v[0], v[1]};
-    val item = cg_add(g, from, sub);
-    acc = (struct best){v[0], v[1]};
-    if (constant) { /* fewer than are unrolled: those that all lanes have at once, too */
-        int rest = (int)((items - whole) / r->plan.lanes);
-        if (rest) acc = accumulate(g, r, acc, item, rest);
-        if (items % r->plan.lanes == 0) return acc;
-        item = cg_addi(g, item, (int64_t)rest * r->plan.lanes);
-        return accumulate_inside(g, r, acc, item, total);
-    }
-    item = cg_add(g,
-                  cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->plan.lanes, false),
-                               constant, looped, v),
-                  sub);
-    acc = accumulate_inside(g, r, (struct best){v[0], v[1]}, item, total);
-    v[0] = acc.v;
-    v[1] = acc.at;
-    cg_for_end(g, &f, v);
-    return (struct best){v[0], v[1]};
+    if (!constant || whole < items) lane_rest(g, r, from, sub, items - whole, acc);
+}
+
+/* The same of a lane that has one part. */
+static struct best lane_part(cg *g, const et_reduce_loop *r, val sub) {
+    struct best acc[ET_REDUCE_PARTS];
+    et_check(parts_in_lane(r) == 1);
+    lane_parts(g, r, sub, acc);
+    return acc[0];
 }
 
 /* Parts of N rows that LANES side by side have, each combined in all of these. */
 static void fold_lanes(cg *g, const et_reduce_loop *r, struct best *b, int n, int lanes) {
     for (int m = 1; m < lanes; m *= 2) {
-        struct best o[ET_REDUCE_ROWS];
+        struct best o[ET_REDUCE_PARTS];
         for (int i = 0; i < n; i++) {
             o[i].v = cg_shuffle_xor(g, b[i].v, m);
             o[i].at = indexed(r) ? cg_shuffle_xor(g, b[i].at, m) : NULL;
@@ -255,11 +296,14 @@ static void reduce_row(cg *g, const et_reduce_loop *r, const struct in_waves *w,
     int mark = bind_round(g, r, w, row, 0);
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
-    struct best b = lane_part(g, r, w->sub);
+    struct best b[ET_REDUCE_PARTS];
+    lane_parts(g, r, w->sub, b);
     g->diverged = r->plan.lanes < g->t->wave && (w->guarded || r->s->mask.id);
-    fold_lanes(g, r, &b, 1, r->plan.lanes);
+    fold_lanes(g, r, b, parts_in_lane(r), r->plan.lanes);
     g->diverged = false;
-    store_first(g, r, w, b);
+    for (int i = 1; i < parts_in_lane(r); i++)
+        b[0] = cg_best_of(g, r, b[0], b[i]);
+    store_first(g, r, w, b[0]);
     cg_scope_end(g, inner);
     if (r->s->mask.id) cg_if_end(g, &masked);
     cg_scope_end(g, mark);
@@ -307,23 +351,35 @@ static void reduce_in_waves(cg *g, const et_reduce_loop *r) {
     if (looped) cg_for_end(g, &f, &none);
 }
 
-/* Stores the partial result of a wave to LDS. */
-static void store_part(cg *g, const et_reduce_loop *r, struct best b) {
+/* Bytes of a partial result in LDS, where those of an index have it beside them. */
+static int part_bytes(const et_reduce_loop *r) {
+    return r->plan.as ? 4 : 8;
+}
+
+/* Stores the partial results of wave NUMBER of the N that share row ROW to LDS, in the order of the
+ * waves that each of its parts is of. */
+static void store_parts(cg *g, const et_reduce_loop *r, val row, val number, int n,
+                        const struct best *b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    val mine = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, g->wave, 8));
-    LLVMSetAlignment(LLVMBuildStore(g->b, b.v, mine), 4);
-    if (indexed(r)) LLVMSetAlignment(LLVMBuildStore(g->b, b.at, cg_gepi(g, mine, 4)), 4);
+    val at = cg_add(g, cg_muli(g, row, (int64_t)n * parts_in_lane(r)), number);
+    val mine = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, at, part_bytes(r)));
+    for (int i = 0; i < parts_in_lane(r); i++) {
+        val to = cg_gepi(g, mine, (int64_t)i * n * part_bytes(r));
+        LLVMSetAlignment(LLVMBuildStore(g->b, b[i].v, to), 4);
+        if (indexed(r)) LLVMSetAlignment(LLVMBuildStore(g->b, b[i].at, cg_gepi(g, to, 4)), 4);
+    }
     cg_if_end(g, &first);
 }
 
-/* The partial results of the N waves from FIRST on, combined in their order. */
-static struct best combine_waves(cg *g, const et_reduce_loop *r, val first, int n) {
-    val parts = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, first, 8));
+/* The N partial results of row ROW, combined in their order. */
+static struct best combine_waves(cg *g, const et_reduce_loop *r, val row, int n) {
+    val parts = cg_muli(g, row, (int64_t)n * part_bytes(r));
+    parts = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), parts);
     LLVMTypeRef t = r->real ? g->f32 : g->i32;
     struct best b = {NULL, NULL};
     for (int w = 0; w < n; w++) {
-        val at = cg_gepi(g, parts, 8 * w);
+        val at = cg_gepi(g, parts, (int64_t)part_bytes(r) * w);
         struct best o = {LLVMBuildLoad2(g->b, t, at, ""), NULL};
         if (indexed(r)) o.at = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4), "");
         b = w ? cg_best_of(g, r, b, o) : o;
@@ -361,16 +417,18 @@ static void reduce_by_several(cg *g, const et_reduce_loop *r) {
     bool one_row = r->plan.lanes == g->p->workgroup;
     int n = r->plan.lanes / g->t->wave;
     val row = one_row ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, cg_i32(g, n), "");
-    val first = cg_muli(g, row, n), sub = g->tid;
+    val number = g->wave, sub = g->tid;
     if (!one_row) sub = LLVMBuildURem(g->b, g->tid, cg_i32(g, r->plan.lanes), "");
+    if (!one_row) number = LLVMBuildURem(g->b, g->wave, cg_i32(g, n), "");
     struct row part = row_begin(g, r, row);
-    struct best mine = lane_part(g, r, sub);
-    fold_lanes(g, r, &mine, 1, g->t->wave);
-    store_part(g, r, mine);
+    struct best mine[ET_REDUCE_PARTS];
+    lane_parts(g, r, sub, mine);
+    fold_lanes(g, r, mine, parts_in_lane(r), g->t->wave);
+    store_parts(g, r, row, number, n, mine);
     row_end(g, r, &part);
     cg_barrier(g);
     struct row whole = row_begin(g, r, row);
-    struct best b = combine_waves(g, r, first, n);
+    struct best b = combine_waves(g, r, row, n * parts_in_lane(r));
     cg_if one;
     cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
     store_result(g, r, b);

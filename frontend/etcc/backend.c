@@ -184,6 +184,7 @@ static et_program *lower_once(et_graph *g, et_program *from, const et_options *o
                               const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     int variants = o->resident && g->nmodels ? 1 : o->variants;
     et_program *p = narrow ? et_make_variants(g, passes, variants, narrow, ctx) : NULL;
+    if (et_diag_errors(g->diags)) return NULL; /* variants add up in other orders */
     return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
@@ -282,6 +283,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .unverified = o->unverified,
                               .schedule = o->schedule,
                               .without = o->without,
+                              .same_sums = o->same_sums,
                               .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(target),
                               .zeros = o->sparse == ET_SPARSE_ZEROS,
                               .keep_order = o->sparse != ET_SPARSE_NONE,

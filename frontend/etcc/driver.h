@@ -41,6 +41,7 @@ typedef struct et_options {
     bool slice_rows;      /* the same */
     bool profile_kernel;  /* the kernel records when and where every task ran */
     bool resident;        /* the kernel stays and takes steps from mailboxes */
+    bool same_sums;       /* the same */
     bool verbose, time_passes, unverified, unoptimised;
     bool notes;               /* say what comes out otherwise than it was asked for */
     const char *profile;      /* path of times that replace predicted ones, or NULL */

@@ -78,6 +78,9 @@ static const cli_option options[] = {
      "first dim that is no loop's count (with several models: of the one that gains most); fewer "
      "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
+    {"same-sums", 0, CLI_FLAG, NULL, TO(same_sums),
+     "all variants add up the terms of each sum in the order of the one for the fewest rows: a row "
+     "has the same bits whatever is in its launch. Refused, with the reason, where one cannot"},
     {"devices", 0, CLI_INT, "N", TO(devices),
      "for N devices of one machine (1 to 16), which run one launch together: each has its part of "
      "weights, caches and outputs, and gets the others' sums while the kernel runs",

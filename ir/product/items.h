@@ -15,7 +15,8 @@ enum {
     ET_MAP_ROUNDS = 2,  /* items of a work-item of which something is loaded early, at most */
     ET_REDUCE_VECTOR = 8,
     ET_REDUCE_UNROLL = 8,
-    ET_REDUCE_ROWS = 4, /* that a lane has parts of at once, at most */
+    ET_REDUCE_ROWS = 4,  /* that a lane has parts of at once, at most */
+    ET_REDUCE_PARTS = 8, /* of a row, in a lane, at most */
 };
 
 /* ---- MAP ---- */
@@ -71,6 +72,10 @@ bool et_reduce_may_rows(const et_product_cx *, const et_reduce_loop *, int lanes
 /* May a lane have so many rows next to each other, all of each? */
 bool et_reduce_may_wide(const et_product_cx *, const et_reduce_loop *, int lanes, int vector,
                         int n);
+/* The order of a sum that all variants share: lanes of a row that no wave has room for, were it
+ * alone in its tile, with *OUT_VECTOR elements at a time; 0: rows are short, or no sums of f32, and
+ * have the same bits whatever lanes share them; -1: only a launch knows how long they are. */
+int et_reduce_lanes_alone(const et_product_cx *, const et_reduce_loop *, int *out_vector);
 const char *et_reduce_problem(const et_product_cx *, const et_step *);
 
 #endif

@@ -246,7 +246,7 @@ void et_mainloop_rows(const et_product_cx *g, et_mainloop *c) {
 /* Where no tile has more than eight rows of a, b in registers is multiplied with these alone, and
  * into several sums in turn: a wave has one row of sixteens, so its products wait for each other
  * otherwise. */
-void et_mainloop_few(const et_product_cx *g, et_mainloop *c, int sets) {
+static void few(const et_product_cx *g, et_mainloop *c, int sets) {
     enum { SETS = 4, MOST_RESULTS = 64 };
     c->sets = 1;
     if (!c->direct || !c->fr->few || c->msub > 1 || et_most_rows(g, c->s) > 8) return;
@@ -256,6 +256,17 @@ void et_mainloop_few(const et_product_cx *g, et_mainloop *c, int sets) {
     for (c->sets = SETS; c->sets * et_layout_sums(c->sums) * et_mainloop_sums(c) > MOST_RESULTS;)
         c->sets /= 2;
     if (sets && sets < c->sets && !(sets & (sets - 1))) c->sets = sets;
+}
+
+/* By pieces any fragment may have the sets that one of few rows has. */
+void et_mainloop_few(const et_product_cx *g, et_mainloop *c, int sets, bool in_turn) {
+    enum { MOST_RESULTS = 256, PIECE = 16 };
+    few(g, c, sets);
+    c->in_turn = false;
+    if (!in_turn || !c->direct || c->packed || c->size != 2 || c->lane_k * c->size % PIECE) return;
+    int each = et_layout_sums(c->sums) * et_mainloop_sums(c);
+    if (sets > c->sets && !(sets & (sets - 1)) && sets * each <= MOST_RESULTS) c->sets = sets;
+    c->in_turn = c->sets > 1;
 }
 
 /* ---- what cannot be emitted ---- */

@@ -85,7 +85,7 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
     if (w->rows == ET_ROWS_STAGED && w->rows_depth != 1)
         return no(out_why, "rows are staged a chunk at a time");
     et_mainloop_rows(g, c);
-    et_mainloop_few(g, c, w->sets);
+    et_mainloop_few(g, c, w->sets, w->in_turn);
     if (w->decode == ET_DECODE_F16 && !et_decode_f16(g, c))
         return no(out_why, "b cannot be multiplied as f16");
     if (w->decode == ET_DECODE_UNSCALED && !et_decode_unscaled(g, c))
@@ -96,6 +96,8 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
     if (w->row_packed && (w->row_packed < 2 || w->row_packed > spread || spread % w->row_packed))
         return no(out_why, "a row's k cannot be dealt to so many rows");
     c->row_packed = w->row_packed;
+    if (w->in_turn && (!c->in_turn || c->row_packed))
+        return no(out_why, "sums cannot take turns by pieces");
     if (c->f16 && c->row_packed) c->sets = c->row_packed;
     int most = et_pipeline_most_held(g, c);
     c->held = most ? w->depth : 0;

@@ -44,8 +44,9 @@ typedef struct {
     et_arena *arena;
     const bool *stored; /* et_program_stored, for what comes before waits (early.c); else NULL */
     et_features without;
-    bool packed; /* weights may turn out to be 2:4, and be read packed then */
-    bool alone;  /* other functions are not looked at */
+    bool packed;                    /* weights may turn out to be 2:4, and be read packed then */
+    bool alone;                     /* other functions are not looked at */
+    const struct et_orders *orders; /* of all variants (order.h); NULL: each has its own */
 } et_product_cx;
 et_product_cx et_product_context(const et_program *, const et_func *, const et_target *,
                                  et_arena *);
@@ -112,6 +113,7 @@ typedef struct et_mainloop {
     int results;          /* elements of a sum in one lane */
     int sets;             /* of such, a power of two, which are added up at the end */
     int row_packed;       /* a single row's k is dealt to so many rows of an operand; or 0 */
+    bool in_turn;         /* sets take turns by pieces of 16 bytes of a lane's k's */
     float times;          /* what sums are to be multiplied by */
     int products;         /* that a wave has sums of: all, or one */
     bool side_by_side;    /* one, which is all of them (et_step_side_by_side) */
@@ -154,12 +156,12 @@ bool et_mainloop_compute(const et_product_cx *, et_mainloop *, int units);
 /* When k is cut: chunks there are. */
 void et_mainloop_count(et_mainloop *);
 /* Rows of the buffer for a, small-M fragments with at most SETS sums in turn; SETS 0: as many as
- * registers have room for. */
+ * registers have room for. IN_TURN: by pieces, which other fragments may, too. */
 void et_mainloop_rows(const et_product_cx *, et_mainloop *);
 int et_log2_up(int64_t n); /* of at least 1, rounded up */
 /* Rows of one chunk that the buffer for a holds at most. */
 int64_t et_mainloop_held_rows(const et_product_cx *, const et_mainloop *);
-void et_mainloop_few(const et_product_cx *, et_mainloop *, int sets);
+void et_mainloop_few(const et_product_cx *, et_mainloop *, int sets, bool in_turn);
 
 /* What may be, of a mainloop so far. */
 bool et_mainloop_may_be_deep(const et_product_cx *, const et_mainloop *);

@@ -87,6 +87,32 @@ bool et_reduce_may_wide(const et_product_cx *g, const et_reduce_loop *l, int lan
     return et_is_int(g->x, et_sub(g->x, next, at), &step) && step == 1;
 }
 
+/* ---- the same order in all variants ---- */
+
+/* May lanes sum a row as so many more would, each of which has a part of it there? */
+static bool may_as(const et_product_cx *g, const et_reduce_loop *l, int lanes, int vector,
+                   int unroll, int as) {
+    int parts = lanes > 0 ? as / lanes : 0;
+    return as == 0 || (l->real && l->s->red == ET_RED_SUM && l->extent > 0 &&
+                       l->extent % vector == 0 && lanes >= g->t->wave && lanes < as &&
+                       as <= g->p->workgroup && as % lanes == 0 && parts <= ET_REDUCE_PARTS &&
+                       unroll % parts == 0 && !et_reduce_by_workgroup(g, l, lanes));
+}
+
+int et_reduce_lanes_alone(const et_product_cx *g, const et_reduce_loop *l, int *out_vector) {
+    int v = ET_REDUCE_VECTOR, all = g->p->workgroup;
+    *out_vector = 1;
+    if (!l->real || l->s->red != ET_RED_SUM) return 0;
+    if (l->extent < 1) return -1;
+    while (l->extent % v)
+        v /= 2;
+    if (l->extent / v <= g->t->wave) return 0;
+    while (v > 2 && l->extent / v * 2 <= all)
+        v /= 2;
+    *out_vector = v;
+    return all;
+}
+
 const char *et_reduce_problem(const et_product_cx *g, const et_step *s) {
     const et_reduce_plan *w = &s->reduce;
     et_reduce_loop l = et_reduce_loop_of(g, s);
@@ -97,6 +123,9 @@ const char *et_reduce_problem(const et_product_cx *g, const et_step *s) {
     if (w->unroll < 1 || w->unroll > ET_REDUCE_UNROLL) return "so much is not loaded at once";
     if (!et_reduce_may_rows(g, &l, w->lanes, w->rows))
         return "lanes cannot have so many rows at once";
+    if (!may_as(g, &l, w->lanes, w->vector, w->unroll, w->as) ||
+        (w->as && (w->wide > 1 || w->rows > 1)))
+        return "it cannot be summed as by so many lanes";
     if (!et_reduce_may_wide(g, &l, w->lanes, w->vector, w->wide) || (w->wide > 1 && w->rows > 1))
         return "lanes cannot have so many neighbouring rows at once";
     return NULL;

@@ -21,6 +21,7 @@ const char *et_plan_word(et_plan_words kind, int i) {
 
 static const et_plan_option product[] = {
     NUMBER(et_product_plan, row_packed, 0, 2, 16),
+    FLAG(et_product_plan, in_turn),
     FLAG(et_product_plan, maybe_packed),
     NUMBER(et_product_plan, unroll, 1, 1, 8),
     CHOICE(et_product_plan, prologue, PROLOGUE),
@@ -43,6 +44,7 @@ static const et_plan_option map[] = {
 static const et_plan_option reduce[] = {
     NUMBER(et_reduce_plan, rows, 1, 1, 4),
     NUMBER(et_reduce_plan, wide, 1, 1, 4),
+    NUMBER(et_reduce_plan, as, 0, 2, 1024),
     FLAG(et_reduce_plan, reuse),
 };
 

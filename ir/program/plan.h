@@ -47,6 +47,7 @@ typedef struct {
     int lane_k;        /* consecutive k's of a lane in a fragment of b */
     int sets;          /* sums of a product that take turns */
     int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
+    bool in_turn;      /* sums take turns by pieces of a lane's k's, as they do with row_packed */
     et_early_as early;
     int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
     /* Asked into the L2 before the waits: k's of each row of a pipeline's weights, behind those
@@ -121,6 +122,7 @@ typedef struct {
     int unroll; /* such that are loaded before the first is added */
     int rows;   /* that a lane has a part of at once */
     int wide;   /* rows next to each other that a lane has at once, all of each */
+    int as;     /* lanes, more than there are, whose parts are summed as they would be; or 0 */
     bool reuse; /* as of a map */
 } et_reduce_plan;
 /* ---- their text ---- */

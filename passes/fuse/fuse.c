@@ -86,6 +86,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     lo->apart = pl->apart;
+    lo->same_sums = pl->opt->same_sums;
     lo->most_tagged = most_tagged(pl->opt, pl->g->devices);
     if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);
     et_leave_out_choices(lo, pl->opt);
@@ -95,7 +96,7 @@ bool et_pass_fuse(et_pipeline *pl) {
         et_search_fusion(lo, pl->opt);
         if (!et_lower_graph(lo, pl->opt)) return false;
     }
-    if (!pl->opt->quick) et_split_products(lo, pl->opt);
+    if (!pl->opt->quick && !lo->same_sums) et_split_products(lo, pl->opt);
     et_order_groups(lo);
     pl->p = lo->p;
     pl->reshapes = has_reshapes(lo->g);

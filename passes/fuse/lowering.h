@@ -63,6 +63,7 @@ typedef struct et_lowering {
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
     bool apart;          /* sums over devices get tensors of their own */
+    bool same_sums;      /* as of et_pass_options */
     int64_t most_tagged; /* bytes of a sum over devices whose elements have a tag each */
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;

@@ -10,7 +10,7 @@ bool et_is_row_of_sums(const et_lowering *lo, const et_node *n) {
     const et_shape *a = &et_val_of(lo->g, n->args[0])->shape;
     const et_shape *b = &et_val_of(lo->g, n->args[1])->shape;
     int64_t lo_k, k, lo_m, m, lo_n, columns;
-    if (a->rank != 2 || b->rank != 2 || a->dtype != ET_F32 || b->dtype != ET_F32 ||
+    if (lo->same_sums || a->rank != 2 || b->rank != 2 || a->dtype != ET_F32 || b->dtype != ET_F32 ||
         !et_bounds(x, a->dim[0], &lo_m, &m) || !et_bounds(x, a->dim[1], &lo_k, &k) || k < LEAST_K)
         return false;
     et_expr n_of = b->dim[et_attr_int(n, "trans_b", 0) ? 0 : 1];

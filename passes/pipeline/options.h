@@ -54,6 +54,8 @@ typedef struct {
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */
     bool unplanned;               /* products get no plans, though the machine has some for them */
     bool keep_order;              /* weights are not relaid out */
+    bool same_sums;               /* all variants add up the terms of a sum in the same order */
+    const et_orders *orders;      /* SAME_SUMS: those that the program follows; NULL: its own */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* slices of operators; 0: none; or ET_SLICES_AUTO */
     bool slice_rows;              /* rows only: no split-K */

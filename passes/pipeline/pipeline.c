@@ -40,6 +40,7 @@ const char *et_flags_name(int i) {
 }
 
 void et_plan_for(et_pass_options *o, const et_machine *m, const et_target *t, et_planned *out) {
+    static const et_orders own;
     out->machine = *m;
     out->target = *t;
     if (et_is_without(o->without, ET_FEATURE_WARPGROUP)) {
@@ -51,6 +52,9 @@ void et_plan_for(et_pass_options *o, const et_machine *m, const et_target *t, et
                                       .without = o->without,
                                       .packed = o->packed,
                                       .zeros = o->zeros,
+                                      .orders = !o->same_sums ? NULL
+                                                : o->orders   ? o->orders
+                                                              : &own,
                                       .stream_bytes = et_may_stream(o) ? m->stream_kb << 10 : 0};
     out->machine.plans = &out->plans;
 }

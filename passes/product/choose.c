@@ -3,6 +3,11 @@
  * it were measured (bench/DECISIONS.md). */
 #include "passes/product/product.h"
 
+/* The order that C's products are to have, or NULL: any. */
+static const et_product_order *order_of(const et_product_cx *g, const et_mainloop *c) {
+    return et_orders_product(g->orders, g->p, c->s->b[0]);
+}
+
 /* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a stage. */
 static int ring_units(const et_mainloop *c, int wide, int bytes) {
     int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->bits / 8;
@@ -28,6 +33,8 @@ static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) 
     const et_step *s = c->s;
     int pitch = et_mainloop_pitch(g, c), pad = et_mainloop_pad(g, c);
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * c->products;
+    const et_product_order *order = order_of(g, c);
+    if (order && order->chunk % wide == 0 && order->chunk) return order->chunk / wide;
     int units = (s->tm * pitch / 16 - pad) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
     if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
@@ -74,6 +81,10 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
     int units = room_of_row(g, c, ring) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
+    const et_product_order *order = order_of(g, c);
+    if (order && order->lane != c->lane_k) return false;
+    if (order && order->chunk)
+        return order->chunk % wide == 0 && et_mainloop_compute(g, c, order->chunk / wide);
     if (ring) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
     if (units < 1) units = 1;
@@ -124,13 +135,23 @@ static void decode(const et_product_cx *g, et_mainloop *c) {
 
 /* ---- all of it ---- */
 
+/* Sums that take turns: by pieces of k, where all variants are to have the same order. */
+static void turns(const et_product_cx *g, et_mainloop *c) {
+    const et_product_order *order = order_of(g, c);
+    if (order && order->turns <= 1) {
+        et_mainloop_few(g, c, 1, false);
+    } else {
+        et_mainloop_few(g, c, order ? order->turns : 0, g->orders != NULL);
+    }
+}
+
 static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
     c->rows_ahead = et_rows_most_ahead(g, c);
     et_mainloop_rows(g, c);
-    et_mainloop_few(g, c, 0);
-    if (et_decode_f16(g, c))
+    turns(g, c);
+    if (!g->orders && et_decode_f16(g, c))
         c->plan.decode = ET_DECODE_F16;
-    else if (et_decode_unscaled(g, c))
+    else if (!g->orders && et_decode_unscaled(g, c))
         c->plan.decode = ET_DECODE_UNSCALED;
     c->results = et_layout_sums(c->sums);
     c->rows_own = own ? et_rows_own_depth(g, c) : 0;
@@ -140,6 +161,10 @@ static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
 static void spread(const et_product_cx *g, et_mainloop *c) {
     c->held = et_pipeline_most_held(g, c);
     c->row_packed = et_rows_most_packed(g, c);
+    int at_once = et_rows_units_at_once(g, c),
+        pieces = c->row_packed ? et_rows_packed_pieces(c) : 0;
+    if (g->orders && c->units > at_once && at_once * pieces % c->sets) c->row_packed = 0;
+    if (c->row_packed) c->in_turn = false;
     if (c->f16 && c->row_packed) c->sets = c->row_packed;
 }
 
@@ -166,6 +191,7 @@ static void note(et_mainloop *c) {
     w->lane_k = c->lane_k;
     w->sets = c->sets;
     w->row_packed = c->row_packed;
+    w->in_turn = c->in_turn;
     w->unroll = 1;
 }
 
@@ -199,7 +225,7 @@ static bool prefers_fp8(const et_mainloop *c) {
 static bool choose(const et_product_cx *g, const et_step *s, bool streamed, bool zeros,
                    et_mainloop *c) {
     et_mainloop_kind kind = {.streamed = streamed};
-    const et_step *fp8 = streamed ? NULL : et_decode_fp8(g, s);
+    const et_step *fp8 = streamed || g->orders ? NULL : et_decode_fp8(g, s);
     if (fp8 && step(g, fp8, (et_mainloop_kind){.fp8 = true}, zeros, true, c) && prefers_fp8(c))
         return true;
     if (!step(g, s, kind, zeros, true, c)) return false;

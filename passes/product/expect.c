@@ -18,26 +18,46 @@ static et_product_cx context(const et_product_options *o, const et_program *p, c
     et_product_cx cx = et_product_context(p, f, o->target, arena);
     cx.without = o->without;
     cx.packed = o->packed;
+    cx.orders = o->orders;
     cx.alone = o->alone;
     return cx;
 }
 
-bool et_product_expect(const et_product_options *o, const et_program *p, const et_func *f,
-                       const et_step *s, et_product_plan *out) {
-    et_arena *arena = et_arena_create();
+static bool expect(const et_product_options *o, const et_program *p, const et_func *f,
+                   const et_step *s, et_arena *arena, et_product_plan plan[ET_PLANS],
+                   et_mainloop *c) {
     et_program at = *p;
-    et_product_plan plan[ET_PLANS];
-    et_mainloop c;
     int step = o->stream_bytes && o->target->copies ? et_stream_step(p, f) : -1;
     bool streamed = step >= 0 && s == &f->steps[step];
     if (streamed && !at.ring.bytes)
         at.ring.bytes = et_stream_stage(
             o->stream_bytes, et_stream_auxiliary_bytes(p, s, o->stream_bytes), o->packed);
     et_product_cx cx = context(o, &at, f, arena);
-    bool is = et_product_choose(&cx, s, streamed, false, false, plan, &c);
+    return et_product_choose(&cx, s, streamed, false, false, plan, c);
+}
+
+bool et_product_expect(const et_product_options *o, const et_program *p, const et_func *f,
+                       const et_step *s, et_product_plan *out) {
+    et_arena *arena = et_arena_create();
+    et_product_plan plan[ET_PLANS];
+    et_mainloop c;
+    bool is = expect(o, p, f, s, arena, plan, &c);
     *out = plan[ET_PLAN_MAIN];
     et_arena_destroy(arena);
     return is;
+}
+
+bool et_product_has_order(const et_product_options *o, const et_program *p, const et_func *f,
+                          const et_step *s, const et_product_order *order, bool *out_streams) {
+    et_arena *arena = et_arena_create();
+    et_product_plan plan[ET_PLANS];
+    et_mainloop c;
+    bool is = expect(o, p, f, s, arena, plan, &c);
+    et_product_order has = is ? et_order_of(&c) : *order;
+    *out_streams = is && c.streamed;
+    et_arena_destroy(arena);
+    has.k = order->k; /* parts of k are cut off later */
+    return is && et_order_eq(&has, order);
 }
 
 et_warpgroup_rows et_product_warpgroup(const et_product_options *o, const et_program *p,

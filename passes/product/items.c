@@ -143,14 +143,36 @@ static int wide_of(const et_product_cx *g, const et_reduce_loop *l, const et_red
     return n;
 }
 
+/* The plan W of a row's sum whose order is the same in all variants: short rows have it anyway. */
+static void share_order(const et_product_cx *g, const et_reduce_loop *l, et_reduce_plan *w) {
+    int vector, as = et_reduce_lanes_alone(g, l, &vector), wave = g->t->wave;
+    if (!as) return;
+    w->rows = w->wide = 1;
+    w->vector = vector;
+    if (as < 0) { /* a wave has all of a row, whose length only a launch knows */
+        w->lanes = wave;
+        return;
+    }
+    if (w->lanes < wave) w->lanes = wave;
+    if (w->lanes < as / ET_REDUCE_PARTS) w->lanes = as / ET_REDUCE_PARTS;
+    if (w->lanes >= as) return;
+    w->as = as;
+    w->unroll = as / w->lanes;
+}
+
 void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_reduce_plan *out) {
     enum { UNROLL = 4, MANY = 8 }; /* in long rows more, for fewer round trips to memory */
+    enum { SIDE_BY_SIDE = 32 };    /* rows of which the same bits come whatever lanes have them */
     et_reduce_loop l = et_reduce_loop_of(g, s);
     struct neighbours n = compare(g, &l);
     int lanes = most_lanes(g, &l), v = ET_REDUCE_VECTOR;
     bool several = lanes > g->t->wave, adjacent = !several && n.adjacent;
-    *out = (et_reduce_plan){true, lanes, 1, UNROLL, 1, 1, reuse};
-    if (l.extent < 1 && !adjacent) return;
+    if (g->orders && (l.extent < 1 || l.extent > SIDE_BY_SIDE)) adjacent = false;
+    *out = (et_reduce_plan){true, lanes, 1, UNROLL, 1, 1, 0, reuse};
+    if (l.extent < 1 && !adjacent) {
+        if (g->orders) share_order(g, &l, out);
+        return;
+    }
     while (l.extent < 1 ? v > 1 : l.extent % v)
         v /= 2;
     if (!several) out->lanes = lanes_of(g, &l, v, adjacent);
@@ -164,4 +186,5 @@ void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_r
     bool straight = l.extent > 0 && l.extent / v <= out->lanes;
     while (out->wide == 1 && straight && et_reduce_may_rows(g, &l, out->lanes, 2 * out->rows))
         out->rows *= 2;
+    if (g->orders) share_order(g, &l, out);
 }

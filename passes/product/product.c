@@ -53,6 +53,7 @@ static et_product_cx context(const struct planning *l, const et_func *f) {
     et_product_cx cx = et_product_context(l->p, f, l->by->target, l->arena);
     cx.without = l->by->without;
     cx.packed = l->by->packed;
+    cx.orders = l->by->orders;
     cx.stored = l->stored;
     return cx;
 }

@@ -3,6 +3,7 @@
 #define ET_PASS_PRODUCT_H
 
 #include "ir/product/attend.h"
+#include "ir/product/order.h"
 #include "ir/product/product.h"
 
 /* The plans of step S to OUT: with b through the weight stream where STREAMED and it can, two
@@ -34,10 +35,11 @@ void et_reduce_choose(const et_product_cx *, const et_step *, bool reuse, et_red
 typedef struct et_product_options {
     const et_target *target;
     et_features without;
-    bool packed, zeros; /* weights may be 2:4; or zero in whole pieces */
-    bool alone;         /* what other functions store is not known (et_product_expect) */
-    int stream_bytes;   /* of weights in a stage of the weight stream, where they may come through
-                           it; else 0 */
+    bool packed, zeros;      /* weights may be 2:4; or zero in whole pieces */
+    bool alone;              /* what other functions store is not known (et_product_expect) */
+    const et_orders *orders; /* of sums, which variants share (order.h); NULL: each has its own */
+    int stream_bytes; /* of weights in a stage of the weight stream, where they may come through
+                         it; else 0 */
 } et_product_options;
 
 /* Bytes of a stage that holds so many of weights and BESIDE of auxiliary operands; PACKED: as many
@@ -48,6 +50,9 @@ int et_stream_stage(int bytes, int64_t beside, bool packed);
  * where they could, which only the pass `stream` decides. False where it would get none. */
 bool et_product_expect(const et_product_options *, const et_program *, const et_func *f,
                        const et_step *s, et_product_plan *out);
+/* Would its sums then have ORDER? *OUT_STREAMS: its weights come through the weight stream. */
+bool et_product_has_order(const et_product_options *, const et_program *, const et_func *f,
+                          const et_step *s, const et_product_order *order, bool *out_streams);
 /* Whose rows are the waves', in a product of S by warpgroup MMA. */
 et_warpgroup_rows et_product_warpgroup(const et_product_options *, const et_program *,
                                        const et_func *f, const et_step *s);

@@ -48,6 +48,8 @@ int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
     et_is_int(t->x, et_var_extent(t->x, gr->axis[1]), &heads);
     et_is_int(t->x, et_var_extent(t->x, gr->axis[2]), &depth);
     int64_t bytes = (depth + 2) * 4 * m->waves;
+    const et_attend_order *order = et_orders_attend(t->opt->orders, gr->name);
+    if (order && order->plan.by == ET_ATTEND_BY_LANES) return order->heads;
     while (shared % per || (per > 1 && bytes * per > m->lds_bytes / 2))
         per--;
     if (!et_bounds(t->x, et_var_extent(t->x, gr->axis[0]), &lo, &most) || most > m->cus) return per;
@@ -116,9 +118,9 @@ static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_pe
         per--;
     *out_per = per;
     et_is_int(t->x, et_tiler_extent(t, 1), &heads);
-    if (gr->parts > 1 || gr->heads || gr->part[ET_AT_MASK].id || gr->slice.count || depth % 32 ||
-        depth > ROWS_DEPTH || m->lds_bytes < LARGE_LDS || m->wave_size < MOST_ROWS ||
-        !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
+    if (t->opt->same_sums || gr->parts > 1 || gr->heads || gr->part[ET_AT_MASK].id ||
+        gr->slice.count || depth % 32 || depth > ROWS_DEPTH || m->lds_bytes < LARGE_LDS ||
+        m->wave_size < MOST_ROWS || !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
         hi * (heads / gr->shared) < (int64_t)MANY_ROUNDS * m->cus)
         return 0;
     int64_t rows = m->waves / per * 16, tiles = (hi + 15) / 16 * (heads / gr->shared);

@@ -102,20 +102,28 @@ static bool turns(const et_contract_tiler *c, const et_step *s) {
            et_bounds(c->t.x, s->mlive, &lo, &rows) && rows > 4;
 }
 
-/* As many waves along n as have whole columns; OWN: one, with all of them. */
-static void deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
+/* As many waves along n as have whole columns; OWN: one, with all of them. Where the order of sums
+ * says how many share k, so many; false where the others cannot have whole columns then. */
+static bool deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
     int waves = c->t.opt->machine->waves;
     s->wn = own ? 1 : waves;
+    if (c->order) {
+        s->wk = c->order->waves;
+        s->wn = waves / s->wk;
+        return s->wk * s->wn == waves && c->order->lane > 0 &&
+               (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn) == 0;
+    }
     while (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
+    return true;
 }
 
 static void lay_out(et_contract_tiler *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
     int bytes = et_dtype_bytes(s->operand);
-    bool own = c->plain && et_tile_own_rows(&c->t, s);
+    bool own = c->plain && !c->order && et_tile_own_rows(&c->t, s);
     deal_waves(c, s, own);
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
     int at = f->lds_bytes;
@@ -128,15 +136,19 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     int64_t k = et_cut_upper(c, s->kextent), chunks = (k + most - 1) / most;
     int kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     if (own) kc = unit;
+    if (c->order && c->order->chunk) kc = c->order->chunk;
     int dim_a[] = {staged_rows(c, s, kc), kc}, dim_b[] = {s->tn, kc};
     bool two = c->direct && s->tm > 16 && !et_may_stream(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
     bool four = turns(c, s);
+    int ahead = et_tile_chunks_ahead(c, s, kc);
     int end = f->lds_bytes;
     bool meet = c->direct && et_may_stream(c->t.opt); /* so that the ring has more slots */
     if (meet) f->lds_bytes = at;                      /* et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a,
-                              four ? 2 * kc + 4 * pad : (two ? 2 : 1) * kc + 2 * pad);
+                              ahead > 1 ? ahead * (kc + pad)
+                              : four    ? 2 * kc + 4 * pad
+                                        : (two ? 2 : 1) * kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, kc + pad);
     if (f->lds_bytes < end) f->lds_bytes = end;
 }
@@ -159,6 +171,7 @@ static void lay_out_beside(et_contract_tiler *c, et_step *s) {
 
 static int acc_bytes(const et_contract_tiler *c, int tm, int tn, int waves) {
     int wn = waves;
+    if (c->order) return c->t.gr->nproduct * c->order->waves * tm * (tn + 4) * 4;
     while (c->narrow ? c->t.gr->nproduct * tn % (16 * wn) : (tn / 16) % wn)
         wn /= 2;
     return c->t.gr->nproduct * (waves / wn) * tm * (tn + 4) * 4;
@@ -192,38 +205,6 @@ static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
     return et_op2(x, ET_X_MIN, et_int(x, most), et_sub(x, extent, from));
 }
 
-/* ---- tiles without a product ---- */
-
-/* Where products of E matter: the condition under which E reads any, or none where it always does.
- * LEFT bounds the work, for expressions that share parts. */
-static et_expr guard_below(et_contract_tiler *c, et_expr e, int *left) {
-    et_node_x x = *et_x(c->t.x, e);
-    et_expr all = ET_NO_EXPR;
-    if (x.op == ET_X_CONTRACT || --*left < 0) return ET_NO_EXPR;
-    bool first = x.op != ET_X_SELECT || et_expr_has_op(c->t.x, x.ops[0], ET_X_CONTRACT);
-    if (!first && !et_expr_has_op(c->t.x, x.ops[2], ET_X_CONTRACT)) return x.ops[0];
-    for (int i = 0; i < x.nops; i++) {
-        if (!et_expr_has_op(c->t.x, x.ops[i], ET_X_CONTRACT)) continue;
-        et_expr one = guard_below(c, x.ops[i], left);
-        if (!one.id || (all.id && !et_expr_eq(all, one))) return ET_NO_EXPR;
-        all = one;
-    }
-    return all;
-}
-
-static et_expr tile_guard(et_contract_tiler *c) {
-    int left = ET_TILE_LEAVES * 8;
-    et_expr e = guard_below(c, c->t.gr->value, &left);
-    if (!e.id) return e;
-    e = et_tiler_subst(&c->t, e);
-    if (et_expr_has_op(c->t.x, e, ET_X_REDUCE)) return ET_NO_EXPR;
-    for (int d = 0; d < c->t.gr->rank; d++)
-        if ((c->t.inner[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.inner[d])) ||
-            (c->t.piece[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.piece[d])))
-            return ET_NO_EXPR;
-    return e;
-}
-
 /* The CONTRACT step, after the reductions its left operand needs. */
 static bool contract_step(et_contract_tiler *c) {
     et_exprs *x = c->t.x;
@@ -247,7 +228,7 @@ static bool contract_step(et_contract_tiler *c) {
     for (int i = from; i < c->t.f.nsteps; i++)
         et_tiler_rows(&c->t, &c->t.f.steps[i], s.mvar, in,
                       c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]);
-    et_expr guard = tile_guard(c);
+    et_expr guard = et_tile_guard(c);
     if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
     s.nlive = et_int(x, c->span);
     c->plain = true;
@@ -260,7 +241,8 @@ static bool contract_step(et_contract_tiler *c) {
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     if (c->narrow && !c->plain) return true;
-    deal_waves(c, &s, false);
+    bool dealt = deal_waves(c, &s, false);
+    if (c->ring ? !et_tile_ring_has_order(c) : !dealt) return c->unfit = true;
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out_beside(c, &s);
@@ -284,12 +266,14 @@ static bool give_up(const et_contract_tiler *c) {
     return false;
 }
 
-/* Products that cannot share a tile with the first one: another left operand or operand type. */
+/* Products that cannot share a tile with the first one: another left operand, operand type or
+ * order. */
 static bool share_left(const et_contract_tiler *c) {
     const et_product *p = c->t.gr->product;
     bool ok = true;
     for (int i = 1; i < c->t.gr->nproduct; i++)
-        if (!et_expr_eq(p[i].a, p[0].a) || p[i].operand != p[0].operand)
+        if (!et_expr_eq(p[i].a, p[0].a) || p[i].operand != p[0].operand ||
+            !et_tile_ordered_alike(&c->t, 0, i))
             ok = et_tiler_force(&c->t, p[i].value, p[i].name);
     return ok;
 }
@@ -327,7 +311,8 @@ static bool build_in(et_contract_tiler *c, const et_tile_cut *cut, int rows, boo
     c->ring = ring;
     c->unfit = false;
     apply(c, cut, rows);
-    c->narrow = !ring && grain == 16 && is_narrow(c);
+    bool whole = grain == 16 || c->t.gr->nproduct * c->span % grain == 0;
+    c->narrow = !ring && (c->order ? whole : grain == 16) && is_narrow(c);
     if (!contract_step(c)) return false;
     if (c->narrow && !c->plain) {
         c->narrow = false;
@@ -344,8 +329,12 @@ static bool build_in(et_contract_tiler *c, const et_tile_cut *cut, int rows, boo
  * columns without results are added, so that every wave has some. */
 static bool build(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring) {
     const et_machine *m = c->t.opt->machine;
-    if (!build_in(c, cut, rows, ring, 16)) return false;
-    if (ring || c->t.f.lds_bytes <= m->lds_bytes) return true;
+    int grain = c->order && !ring ? 16 * m->waves / c->order->waves : 16;
+    if (!build_in(c, cut, rows, ring, grain)) return false;
+    if (c->order && !c->unfit)
+        c->unfit = !et_product_has_order(m->plans, c->t.p, &c->t.f, product_of(&c->t.f), c->order,
+                                         &c->streamed);
+    if (ring || c->order || c->t.f.lds_bytes <= m->lds_bytes) return true;
     return build_in(c, cut, rows, ring, 16 * m->waves);
 }
 
@@ -467,6 +456,34 @@ static bool has_rings_alone(const et_contract_tiler *c) {
            may_ring(c) && always_many(c) && et_cut_rows(c) > ET_TILE_FEW;
 }
 
+/* The cut by rule, or where its sums have not the order that they are to have, the first that has
+ * it. */
+static const et_tile_cut *first_fit(et_contract_tiler *c, const et_tile_cuts *cuts,
+                                    const et_tile_cut *plain, int *rows) {
+    bool stream = et_may_stream(c->t.opt) && et_cut_rows(c) <= MAX_TM;
+    for (int any = !stream; c->order && any < 2; any++)
+        for (*rows = MAX_TM; *rows >= 16; *rows /= 2)
+            for (int i = -1; i < cuts->n; i++) {
+                const et_tile_cut *cut = i < 0 ? plain : &cuts->v[i];
+                if (!build(c, cut, *rows, false)) return NULL;
+                bool fits = !c->unfit && c->t.f.lds_bytes <= c->t.opt->machine->lds_bytes;
+                if (fits && (any || c->streamed)) return cut;
+            }
+    *rows = MAX_TM;
+    return plain;
+}
+
+/* Without costs: the first tile that has the order. Where there is none, fewer things are computed
+ * in one tile. */
+static bool build_by_order(et_contract_tiler *c, const et_tile_cuts *cuts,
+                           const et_tile_cut *plain) {
+    int rows;
+    plain = first_fit(c, cuts, plain, &rows);
+    if (!plain || !build(c, plain, rows, false)) return false;
+    bool alone = et_x(c->t.x, c->t.gr->value)->op == ET_X_CONTRACT;
+    return !c->unfit || (alone ? et_tile_has_order(c) : give_up(c));
+}
+
 /* Every cut with every number of rows, and where there are many also with a ring; the plain choice
  * stays unless another is clearly better. */
 static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
@@ -478,20 +495,22 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
                {128, true}, {64, true},  {32, true}};
     const et_tile_cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
-    int best_rows = MAX_TM, many = et_cut_rows(c),
+    int best_rows,
+        many = et_cut_rows(c),
         few = c->t.opt->machine->group_waves && !et_may_stream(c->t.opt) ? ET_TILE_FEW : FEW_ALONE;
     share_cus(c);
     bool ring = false;
-    if (!build(c, plain, MAX_TM, false)) return false;
-    bool rings_alone = has_rings_alone(c);
+    best = plain = first_fit(c, cuts, plain, &best_rows);
+    if (!plain || !build(c, plain, best_rows, false) || !et_tile_has_order(c)) return false;
+    bool rings_alone = !c->order && has_rings_alone(c);
     if (rings_alone) few = ET_TILE_FEW;
-    bool misses = misses_stream(c);
+    bool misses = misses_stream(c), stays = c->order && c->streamed && many <= MAX_TM;
     for (int i = 0; i < cuts->n && misses; i++) {
-        if (!build(c, &cuts->v[i], MAX_TM, false)) return false;
+        if (!build(c, &cuts->v[i], best_rows, false)) return false;
         misses = c->unfit || misses_stream(c);
         if (!misses) best = &cuts->v[i];
     }
-    if (misses && !build(c, plain, MAX_TM, false)) return false;
+    if (misses && !build(c, plain, best_rows, false)) return false;
     least = built_cost(c, reference);
     if (has_few_rounds(c) ||
         (streams_routed(c) && may_be_empty(c))) { /* which are compared otherwise */
@@ -518,7 +537,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
-                (narrow && !c->narrow) || splits_lines(c) || (!misses && misses_stream(c)))
+                (narrow && !c->narrow) || splits_lines(c) || (!misses && misses_stream(c)) ||
+                (stays && !c->streamed))
                 continue;
             double cost = built_cost(c, reference);
             if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;
@@ -554,6 +574,7 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     et_walk(c->t.x, gr->value, find_leaf, c);
     et_tile_cuts cuts = {.n = 0}, hinted = {.n = 0};
     if (c->too_many || !classify(c)) return give_up(c);
+    c->order = et_tile_sums_order(&c->t, gr, 0);
     et_cuts_of_columns(c, &cuts);
     if (!cuts.n && gr->slice.count) {
         et_group whole = *gr;
@@ -563,11 +584,13 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (!cuts.n) return give_up(c);
     const et_tile_cut *plain = et_cut_plain(c, &cuts);
     if (et_cut_hinted(c, plain, &hinted))
-        return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
+        return build(c, &hinted.v[0], MAX_TM, false) && et_tile_has_order(c) && et_tiler_end(&c->t);
     bool ok = true;
     if (c->t.by_cost) et_cuts_odd(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
+    else if (c->order)
+        return build_by_order(c, &cuts, plain) && et_tiler_end(&c->t);
     else if (!ring_by_rule(c, &cuts, &ok))
         ok = build(c, plain, MAX_TM, false);
     return ok && et_tiler_end(&c->t);

@@ -41,6 +41,8 @@ typedef struct {
     bool direct;  /* no right operand needs a buffer in local memory */
     bool unfit;   /* buffers do not fit, and there is no step */
     bool ring;    /* operands go through a multistage pipeline */
+    const et_product_order *order; /* of the sums, or NULL: any */
+    bool streamed; /* with an order: the weights of what was built last would stream */
 } et_contract_tiler;
 
 static inline int et_round_up(int n, int to) {
@@ -50,6 +52,17 @@ static inline int et_round_up(int n, int to) {
 static inline int et_round16(int n) {
     return et_round_up(n, 16);
 }
+
+/* ---- guard.c ---- */
+et_expr et_tile_guard(et_contract_tiler *); /* when the tile has products; none: always */
+
+/* ---- order.c ---- */
+/* Are the group's products number P and Q added up in the same order, as far as that is to be any?
+ */
+bool et_tile_ordered_alike(const et_tiler *, int p, int q);
+int et_tile_chunks_ahead(const et_contract_tiler *, const et_step *, int kc);
+bool et_tile_ring_has_order(const et_contract_tiler *);
+bool et_tile_has_order(const et_contract_tiler *); /* what was built last; else an error says so */
 
 /* ---- cut.c ---- */
 

@@ -11,7 +11,9 @@ enum {
     MOST_PARTS = 16,
     LEAST = 64,       /* positions of a part */
     LEAST_DIES = 256, /* where its events go across dies */
-    FEW_ROWS = 16,    /* of queries: what reads the result has them all in a tile */
+    FEW_ROWS = 16,    /* of queries: what reads the result has them all in a tile, */
+    JOINED_ROWS = 8,  /* and joins so many in each of its tiles, where parts are those of another
+                         variant */
     MOST_HEADS = 8,
     EACH = 8,     /* elements of a head in a lane */
     AT_ONCE = 4,  /* positions of a lane */
@@ -49,7 +51,7 @@ bool et_tile_alone_writes(const et_program *p, const et_group *gr) {
 static bool may_be_cut(const et_program *p, const et_group *gr) {
     const et_exprs *x = p->g->exprs;
     if (gr->kind != ET_GROUP_ATTEND || gr->mask.id || gr->slice.count || gr->parts ||
-        gr->to.space != ET_LOAD_TENSOR || upper(x, et_var_extent(x, gr->axis[0])) > FEW_ROWS)
+        gr->to.space != ET_LOAD_TENSOR)
         return false;
     const et_tensor *t = &p->tensors[gr->to.id];
     int last = t->shape.rank - 1;
@@ -153,6 +155,72 @@ static et_expr join(void *ctx, et_exprs *x, et_expr leaf) {
     return out;
 }
 
+/* ---- of many rows ----
+ *
+ * Each of their readers' tiles would join all of them again: a task of its own does so once. */
+
+struct instead {
+    int tensor, by;
+};
+
+static et_expr read_instead(void *ctx, et_exprs *x, et_expr leaf) {
+    const struct instead *r = ctx;
+    const et_node_x n = *et_x(x, leaf);
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || n.i != r->tensor) return ET_NO_EXPR;
+    return et_load(x, ET_LOAD_TENSOR, r->by, ET_T_F32, n.nops, n.ops);
+}
+
+/* An item for group GROUP + 1 behind the item of GROUP, in the same list. */
+static void insert_item(et_program *p, int group) {
+    int at = 0;
+    while (p->items[at].kind != ET_P_GRID || p->items[at].index != group)
+        at++;
+    ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
+    memmove(p->items + at + 1, p->items + at, (size_t)(p->nitems++ - at) * sizeof *p->items);
+    for (int i = 0; i < p->nitems; i++) {
+        et_item *it = &p->items[i];
+        if (it->kind == ET_P_GRID && i != at && it->index >= group) it->index++;
+        if (it->kind != ET_P_LOOP) continue;
+        if (it->first > at)
+            it->first++;
+        else if (at < it->first + it->count)
+            it->count++;
+    }
+    if (p->first > at)
+        p->first++;
+    else if (at < p->first + p->count)
+        p->count++;
+}
+
+/* Behind the attention GROUP: a group that copies its result, which others read from there. */
+static void add_copy(et_program *p, int group) {
+    et_exprs *x = p->g->exprs;
+    et_arena *arena = p->g->arena;
+    struct instead r = {p->groups[group].to.id, p->ntensors};
+    for (int i = 0; i < p->ngroups; i++) {
+        et_expr *e[ET_GROUP_EXPRS];
+        for (int k = 0, n = et_group_exprs(&p->groups[i], e); k < n; k++)
+            if (e[k]->id) *e[k] = et_subst(x, *e[k], read_instead, &r);
+    }
+    ET_GROW(arena, p->tensors, p->ntensors, p->ctensors);
+    et_tensor *t = &p->tensors[p->ntensors++];
+    *t = p->tensors[r.tensor];
+    t->name = et_printf(arena, "%s.joined", t->name);
+    t->value = (et_value){0};
+    ET_GROW(arena, p->groups, p->ngroups, p->cgroups);
+    memmove(p->groups + group + 1, p->groups + group,
+            (size_t)(p->ngroups++ - group) * sizeof *p->groups);
+    const et_group *of = &p->groups[group];
+    et_group *gr = &p->groups[group + 1];
+    *gr = (et_group){.kind = ET_GROUP_STORE, .loc = of->loc, .loop = of->loop, .rank = 3};
+    gr->name = et_printf(arena, "%s.joined", of->name);
+    memcpy(gr->axis, of->axis, sizeof gr->axis);
+    gr->to = of->to;
+    gr->to.id = r.by;
+    gr->value = et_load(x, ET_LOAD_TENSOR, r.tensor, ET_T_F32, of->to.rank, of->to.index);
+    insert_item(p, group);
+}
+
 static void cut(et_program *p, const et_group *gr) {
     et_exprs *x = p->g->exprs;
     struct joining j = {gr->to.id, gr->parts, depth_of(x, gr)};
@@ -171,8 +239,16 @@ static void cut(et_program *p, const et_group *gr) {
 void et_tile_parts(const et_tiler *common) {
     et_program *p = common->p;
     for (int i = 0; i < p->ngroups; i++) {
-        if (!may_be_cut(p, &p->groups[i])) continue;
-        choose(common, &p->groups[i]);
-        if (p->groups[i].parts > 1) cut(p, &p->groups[i]);
+        et_group *gr = &p->groups[i];
+        if (!may_be_cut(p, gr)) continue;
+        const et_attend_order *order = et_orders_attend(common->opt->orders, gr->name);
+        int64_t rows = upper(p->g->exprs, et_var_extent(p->g->exprs, gr->axis[0]));
+        if (order && order->parts > 1)
+            gr->heads = order->heads, gr->parts = order->parts;
+        else if (!order && rows <= FEW_ROWS)
+            choose(common, gr);
+        if (gr->parts <= 1) continue;
+        if (order && rows > JOINED_ROWS) add_copy(p, i);
+        cut(p, &p->groups[i]);
     }
 }

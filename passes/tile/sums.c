@@ -73,7 +73,7 @@ int64_t et_tile_sums_k(const et_tiler *t, const et_group *gr) {
     int64_t k;
     if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || of->nbatch || gr->slice.count ||
         gr->mask.id || gr->to.space != ET_LOAD_TENSOR || is_asked_for(gr) ||
-        !suits(t->opt, upper(x, et_var_extent(x, of->m))) ||
+        (!t->opt->orders && !suits(t->opt, upper(x, et_var_extent(x, of->m)))) ||
         !et_is_int(x, et_var_extent(x, of->k), &k))
         return 0;
     const et_tensor *to = &p->tensors[gr->to.id];
@@ -198,12 +198,23 @@ static int parts_of(const et_tiler *t, int group, int64_t k) {
     return best;
 }
 
+/* Products are cut as the order of their sums says. */
+static void follow(const et_tiler *t) {
+    for (int i = 0; i < t->p->ngroups; i++) {
+        const et_product_order *o = et_tile_sums_order(t, &t->p->groups[i], 0);
+        int64_t k = o && o->k > 0 ? et_tile_sums_k(t, &t->p->groups[i]) : 0;
+        if (k > (o ? o->k : k) && k % o->k == 0) cut(t->p, i, (int)(k / o->k));
+    }
+}
+
 void et_tile_sums(const et_tiler *common) {
     et_program *p = common->p;
     int tried = 0;
+    follow(common);
     if (common->opt->quick) return;
     for (int i = 0; i < p->ngroups && tried < MOST_TRIED; i++) {
         int64_t k = et_tile_sums_k(common, &p->groups[i]);
+        if (et_tile_sums_order(common, &p->groups[i], 0)) continue;
         if (k < 2 * LEAST_K) continue;
         tried++;
         int parts = parts_of(common, i, k);

@@ -131,6 +131,8 @@ void et_tile_parts(const et_tiler *common);
 /* Does no other group store into the tensor that this one stores into? */
 bool et_tile_alone_writes(const et_program *, const et_group *);
 /* K of the group's product, where et_tile_sums tries to cut it; else 0. */
+/* The order that the sums of the group's product number P are to have, or NULL (order.c). */
+const et_product_order *et_tile_sums_order(const et_tiler *common, const et_group *, int p);
 int64_t et_tile_sums_k(const et_tiler *common, const et_group *);
 /* Cut products along k where that pays, and have what they store added up where it is
  * read. */

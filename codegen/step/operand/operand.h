@@ -41,6 +41,9 @@ void cg_row_packed_load(cg *, const et_contract *, val row, val k, int units, va
 /* Unit U's products with the pieces A, added to SUM; and the total over the sets of a sum. */
 val cg_row_packed_multiply(cg *, const et_contract *, int u, const val *of, const val *a, val sum);
 val cg_row_packed_sum(cg *, const et_contract *, val sum);
+/* The same of several rows, whose sums take turns as those of one do that is packed. */
+val cg_in_turn_multiply(cg *, const et_contract *, int u, const val *of, const val *a, val sum);
+val cg_in_turn_sum(cg *, const et_contract *, val sum);
 /* The number of the value of a sum that set J has, for the first row of b; two more for the second.
  */
 int cg_row_packed_value(const et_contract *, int j);

@@ -78,3 +78,43 @@ val cg_row_packed_sum(cg *g, const et_contract *c, val sum) {
     }
     return out;
 }
+
+/* ---- several rows ----
+ *
+ * Each piece of a lane's k's goes to the set that it goes to in a single row. */
+
+/* Piece S of the fragment rows V. */
+static void pieces_of(cg *g, const et_contract *c, const val *v, int n, int s, val *out) {
+    enum { WORDS = PIECE / 4 };
+    int pieces = et_rows_packed_pieces(&c->p);
+    for (int i = 0; i < n; i++) {
+        val words = LLVMBuildBitCast(g->b, v[i], cg_words(g, 8 * PIECE * pieces), "");
+        out[i] = pieces == 1 ? words : some_of(g, words, s * WORDS, WORDS);
+    }
+}
+
+val cg_in_turn_multiply(cg *g, const et_contract *c, int u, const val *of, const val *a, val sum) {
+    int pieces = et_rows_packed_pieces(&c->p), n = c->p.results;
+    for (int s = 0; s < pieces; s++) {
+        int j = (u * pieces + s) % c->p.sets;
+        val b[ET_MAX_ROWS], m[ET_MAX_ROWS], set = some_of(g, sum, j * n, n);
+        pieces_of(g, c, of, c->p.rows_n, s, b);
+        pieces_of(g, c, a, c->p.rows_m, s, m);
+        set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, m, set);
+        for (int i = 0; i < n; i++)
+            sum =
+                LLVMBuildInsertElement(g->b, sum, cg_extract(g, set, i), cg_i32(g, j * n + i), "");
+    }
+    return sum;
+}
+
+val cg_in_turn_sum(cg *g, const et_contract *c, val sum) {
+    int n = c->p.results;
+    val set[ET_MAX_SUMS];
+    for (int j = 0; j < c->p.sets; j++)
+        set[j] = some_of(g, sum, j * n, n);
+    for (int step = 1; step < c->p.sets; step *= 2)
+        for (int j = 0; j + step < c->p.sets; j += 2 * step)
+            set[j] = LLVMBuildFAdd(g->b, set[j], set[j + step], "");
+    return set[0];
+}

@@ -28,6 +28,7 @@ static void multiply_unit(cg *g, const et_contract *c, int ms, int u, const val 
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->weights->per_row * c->p.rows_n) {
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
             *sum = c->p.row_packed ? cg_row_packed_multiply(g, c, u, of, a, *sum)
+                   : c->p.in_turn  ? cg_in_turn_multiply(g, c, u, of, a, *sum)
                                    : c->weights->multiply(g, c, of, a, *sum);
         }
 }
@@ -65,7 +66,7 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
             if (c->decode && c->decode->multiply)
                 c->decode->multiply(g, c, chunk, u0 + u, b, of, with, u, part, acc);
             else
-                multiply_unit(g, c, 0, u, of, with, acc);
+                multiply_unit(g, c, 0, c->p.row_packed ? u : u0 + u, of, with, acc);
         }
     }
 }

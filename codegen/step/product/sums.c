@@ -116,7 +116,10 @@ static val scaled(cg *g, const et_contract *c, val sum) {
 }
 
 val cg_sums_of(cg *g, const et_contract *c, val sum) {
-    return scaled(g, c, c->p.row_packed ? cg_row_packed_sum(g, c, sum) : add_sets(g, c, sum));
+    val all = c->p.row_packed ? cg_row_packed_sum(g, c, sum)
+              : c->p.in_turn  ? cg_in_turn_sum(g, c, sum)
+                              : add_sets(g, c, sum);
+    return scaled(g, c, all);
 }
 
 void cg_sums_begin(cg *g, const et_step *s) {

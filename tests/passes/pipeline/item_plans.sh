@@ -81,6 +81,10 @@ changes() { # MODEL
         try "$1" lanes "s/lanes [0-9]*/lanes $n/"
         try "$1" lanes "s/lanes.*/lanes $n vector 1 unroll 3/"
     done
+    for n in 64 128 256 512; do
+        try "$1" lanes "s/\$/ as $n/"
+        try "$1" lanes "s/lanes [0-9]*/lanes 64/; s/unroll [0-9]*/unroll 4/; s/ rows [0-9]*//; s/ wide [0-9]*//; s/\$/ as $n/"
+    done
     for n in 1 2 3 4 8; do
         try "$1" lanes "s/vector [0-9]*/vector $n/"
         try "$1" lanes "s/unroll [0-9]*/unroll $n/"

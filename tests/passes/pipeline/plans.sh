@@ -45,6 +45,7 @@ for etg in plain.etg row.etg quantised.etg; do
     for n in 1 2 3 4 8 16; do try "$etg" "s/lane [0-9]*/lane $n/"; done
     for n in 1 2 3 4 64; do try "$etg" "s/sums [0-9]*/sums $n/"; done
     for n in 2 4 16; do try "$etg" "s/ row_packed [0-9]*//; s/\$/ row_packed $n/"; done
+    for n in 1 2 4; do try "$etg" "s/sums [0-9]*/sums $n/; s/\$/ in_turn/"; done
     for early in none loads guess pipeline 'pipeline early_chunks 2'; do
         try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
     done
