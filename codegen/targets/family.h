@@ -56,6 +56,9 @@ typedef struct {
      * above(code). */
     void (*convert_f16)(cg *, et_dtype code, val word, val *out);
     int (*above)(et_dtype code);
+    /* Puts eight values of 1 or 2 bits, the low end of VALUES, above the values of 4 bits that OUT
+     * has of those. */
+    void (*high)(cg *, int bits, val values, val *out);
     val (*most)(cg *, val word); /* the unsigned maximum over the wave; all lanes are active */
 } et_pairs_family;
 

@@ -71,12 +71,13 @@ static bool parse_shape(const char **text, struct etrt_st_tensor *t, int64_t *ou
     return *p == ']';
 }
 
-/* Files have elements of whole bytes: two of four bits are one of U8 (runtime/etrt_dtype.h). */
+/* Files have elements of whole bytes: two of four bits, four of two and eight of one are one of U8
+ * (runtime/etrt_dtype.h). */
 static bool pack(int bits, struct etrt_st_tensor *t) {
     if (bits >= 8) return true;
-    if (!t->rank || t->shape[t->rank - 1] % 2) return false;
+    if (!t->rank || t->shape[t->rank - 1] % (8 / bits)) return false;
     t->dtype = "U8";
-    t->shape[t->rank - 1] /= 2;
+    t->shape[t->rank - 1] /= 8 / bits;
     return true;
 }
 
@@ -194,7 +195,7 @@ static int check(const struct options *o) {
         if (!parse(o->spec[i], &f, &t))
             return cli_wrong(&tool,
                              "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, bf16, f16, "
-                             "i32, i64 or of codes, of four bits an even number to a row",
+                             "i32, i64 or of codes, of few bits whole bytes to a row",
                              o->spec[i]);
     return 0;
 }

@@ -270,7 +270,7 @@ static void plan(eti_parser *p, et_product_plan *w) {
     eti_need_word(p, "chunk");
     w->chunk = (int)eti_need_int(p, 1, 1 << 20, "the k of a chunk");
     eti_need_word(p, "lane");
-    w->lane_k = (int)eti_need_int(p, 1, 16, "the k of a lane");
+    w->lane_k = (int)eti_need_int(p, 1, 32, "the k of a lane");
     eti_need_word(p, "sums");
     w->sets = (int)eti_need_int(p, 1, 64, "sums that take turns");
     plan_options(p, ET_OPTIONS_PRODUCT, w);

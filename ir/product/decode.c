@@ -43,12 +43,18 @@ static bool add_raw(const et_product_cx *g, const et_mainloop *c, et_computed *d
     r.node = same ? one : et_subst_var(g->x, load, c->s->kvar, k);
     r.ring = d->streamed[i].id && et_expr_eq(d->streamed[i], load);
     if (r.ring && (same || r.n * bits % 32)) return false;
-    if (same) r.side = et_mainloop_auxiliary(c, i, load);
+    if (!r.ring) r.side = et_mainloop_auxiliary(c, i, load);
     for (int o = 0; o < d->count[i]; o++)
         if (same && et_expr_eq(d->raw[i][o].node, r.node)) return true;
     if (d->count[i] == most) return false;
     d->raw[i][d->count[i]++] = r;
     return true;
+}
+
+/* Is LOAD of the numbers that runs share? */
+static bool is_beside(const et_mainloop *c, int i, et_expr load) {
+    const et_auxiliary *side = et_mainloop_auxiliary(c, i, load);
+    return side && side->group > 1;
 }
 
 static int most_raws(const et_loads *l) {
@@ -62,13 +68,17 @@ static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, in
     d->chunk = et_var_add(g->x, "c", et_int(g->x, c->k / c->kc));
     d->part = et_var_add(g->x, "w", et_int(g->x, s->wk));
     d->group = et_var_add(g->x, "g", et_int(g->x, c->unit_k / c->lane_k));
+    d->column = et_var_add(g->x, "m", et_int(g->x, 2 * et_layout_groups(c->fr->layout) - 1));
     for (int i = 0; i < s->nacc; i++) {
         et_loads l;
         if (!et_loads_of(g->x, s->b[i], s->kvar, &l)) return false;
         if (c->streamed) d->streamed[i] = et_stream_load(g->p, s, i);
         for (int u = 0; u < units; u++)
             for (int o = 0; o < l.n; o++)
-                if (!add_raw(g, c, d, i, l.load[o], u, most_raws(&l))) return false;
+                if (!(c->run && is_beside(c, i, l.load[o])) &&
+                    !add_raw(g, c, d, i, l.load[o], u, most_raws(&l)))
+                    return false;
+        if (c->run && !et_runs_raws(g, c, d, i, &l)) return false;
         d->nraws += d->count[i];
     }
     return true;
@@ -77,7 +87,7 @@ static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, in
 bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     const et_step *s = c->s;
     int rows = c->nsub * c->rows_n, wide = s->wk * c->unit_k;
-    if (c->stages || c->side_by_side || c->k <= 0 || c->lane_k > 16 || units < 1 ||
+    if (c->stages || c->side_by_side || c->k <= 0 || c->lane_k > (c->run ? 32 : 16) || units < 1 ||
         units > ET_USUAL_RAWS || c->k % ((int64_t)wide * units) ||
         units * rows * s->nacc > ET_MAX_FRAGMENTS)
         return false;
@@ -107,8 +117,8 @@ struct same {
 
 static bool is_same(const void *ctx, et_expr e) {
     const struct same *s = ctx;
-    et_expr k = et_computed_k(s->g, s->c, 0);
-    return et_same_in_run(s->g->x, e, s->c->s->kvar, k, s->c->lane_k).id;
+    int run = s->c->run && s->c->run < s->c->lane_k ? s->c->run : s->c->lane_k;
+    return et_same_in_run(s->g->x, e, s->c->s->kvar, et_computed_k(s->g, s->c, 0), run).id;
 }
 
 bool et_decode_scaled(const et_product_cx *g, const et_mainloop *c, int i, et_scaled *out) {
@@ -133,7 +143,8 @@ enum { SMALLER = 60 };
 
 static int pairs_of(const et_product_cx *g, const et_mainloop *c, int i) {
     et_scaled s;
-    if (c->s->operand != ET_BF16 || c->lane_k % 8 || !et_decode_scaled(g, c, i, &s) || !s.exact)
+    if (c->s->operand != ET_BF16 || c->lane_k % 8 || !et_decode_scaled(g, c, i, &s) || !s.exact ||
+        s.high.id)
         return 0;
     return g->t->decode[g->p->tensors[et_x(g->x, s.load)->i].shape.dtype].pairs;
 }
@@ -153,7 +164,7 @@ float et_decode_pairs_times(void) {
 
 /* Is product I values times a scale, and what is added to them, that all lanes share in a unit? */
 static bool is_shared(const et_product_cx *g, const et_mainloop *c, int i, et_scaled *s) {
-    if (!et_decode_scaled(g, c, i, s)) return false;
+    if (!et_decode_scaled(g, c, i, s) || s->high.id) return false;
     bool one = !s->times.id || !et_expr_has_var(g->x, s->times, c->s->kvar);
     for (int u = 0; u < c->units; u++) {
         if (!one && !et_computed_of_unit(g, c, s->times, u).id) return false;
@@ -222,8 +233,9 @@ bool et_decode_unscaled(const et_product_cx *g, et_mainloop *c) {
  * that the product has as f16, up to eight, are multiplied as they are, by values of eight bits. */
 
 enum {
-    SETS = 2, /* of sums, which do not wait for each other */
-    ROWS = 8, /* of a narrow fragment */
+    SETS = 2,   /* of sums, which do not wait for each other */
+    CHAINS = 4, /* of such in a wave, with runs */
+    ROWS = 8,   /* of a narrow fragment */
     HIGH_APART = 4
 };
 
@@ -237,6 +249,19 @@ static bool suits_f16(const et_product_cx *g, const et_mainloop *c, int i) {
     bool gains = type == ET_E4M3 ? !s.n && !s.more && !s.plus.id
                                  : et_dtype_bits(type) == 8 || s.n || !c->pair_gap;
     return gains && is_shared(g, c, i, &shared);
+}
+
+int64_t et_decode_more(const et_product_cx *g, const et_mainloop *c) {
+    et_scaled s;
+    return et_decode_scaled(g, c, 0, &s) ? s.more : 0;
+}
+
+/* With runs all but the scales and minima is the same for all products. */
+static bool suits_runs(const et_product_cx *g, const et_mainloop *c, int i) {
+    et_scaled s;
+    return et_decode_scaled(g, c, i, &s) && !s.n && s.more == et_decode_more(g, c) &&
+           g->t->decode[et_decode_type(g, c, i)].f16 &&
+           et_decode_type(g, c, i) == et_decode_type(g, c, 0);
 }
 
 /* Has a lane values of the rows n that it has sums of, two for each? */
@@ -254,37 +279,61 @@ int et_decode_kept(const et_product_cx *g) {
     return 4 * waves(g) + 16;
 }
 
-static int rows_of(int room) {
-    return room < 0 ? 16 >> -room : 16 << room;
+int et_decode_zeros(const et_product_cx *g, const et_mainloop *c) {
+    int most = et_rows_units_at_once(g, c);
+    return c->run ? (c->units < most ? c->units : most) * c->unit_k * c->size : 0;
+}
+
+int et_decode_each(const et_product_cx *g, const et_mainloop *c) {
+    et_scaled s;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (et_decode_scaled(g, c, i, &s) && s.plus.id) return 2;
+    return 1;
+}
+
+int et_decode_kept_of(const et_product_cx *g, const et_mainloop *c) {
+    int runs = c->run ? 4 * et_decode_each(g, c) * (int)(c->k / c->run) : 0;
+    return et_decode_kept(g) + et_decode_zeros(g, c) + runs;
+}
+
+/* Rows of a that the buffer is to hold: with runs, of the one row, a chunk each. */
+static int64_t rows_of(const et_mainloop *c, int room) {
+    return c->run ? c->chunks : room < 0 ? 16 >> -room : 16 << room;
 }
 
 bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     const et_fragment *f16 = et_target_fragment(g->t, ET_F16);
     const et_local *a = &g->f->locals[c->s->stage_a];
     bool scales = c->s->operand == ET_BF16;
-    int room = c->room, kept = scales ? et_decode_kept(g) : 0;
+    int room = c->room, kept = scales ? et_decode_kept_of(g, c) : 0;
     int kept_at = (et_local_bytes(a) - kept) / 16 * 16;
-    while (!c->rows_ahead && room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at)
+    if (c->run) room = et_log2_up(c->chunks) - 4;
+    while (!c->run && !c->rows_ahead && room > -4 &&
+           rows_of(c, room) * c->pitch_a * c->size > kept_at)
         room--;
     if (et_is_without(g->without, ET_FEATURE_F16) || !c->computed || !c->late ||
         (!scales && c->s->operand != ET_F16) || c->zeros || (scales && c->rows_ahead) || !f16 ||
         !f16->few || !fits_f16(f16->few->layout) || et_most_rows(g, c->s) > (scales ? 1 : ROWS) ||
         c->msub > 1 || waves(g) % 4 || c->lane_k % f16->few->lane_k ||
-        c->kc % (g->t->wave * 16 / c->size) ||
-        (!c->rows_ahead && rows_of(room) * c->pitch_a * c->size > kept_at))
+        (c->run ? !scales : c->kc % (g->t->wave * 16 / c->size)) ||
+        (!c->rows_ahead && rows_of(c, room) * c->pitch_a * c->size > kept_at))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
-        if (!suits_f16(g, c, i) || (!scales && et_dtype_bits(et_decode_type(g, c, i)) != 8))
+        if (!(c->run ? suits_runs(g, c, i) : suits_f16(g, c, i)) ||
+            (!scales && et_dtype_bits(et_decode_type(g, c, i)) != 8))
             return false;
-    c->unscaled = c->f16 = true;
-    c->row_scaled = scales;
-    c->pair_gap = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
-    c->room = room;
-    c->times = 1;
-    c->fr = f16->few;
-    c->sums = c->fr->layout;
-    c->rows_m = et_deal_values(&c->fr->layout->m);
-    c->sets = SETS;
+    et_mainloop by = *c;
+    by.unscaled = by.f16 = true;
+    by.row_scaled = scales;
+    by.pair_gap = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
+    by.room = room;
+    by.times = 1;
+    by.fr = f16->few;
+    by.sums = by.fr->layout;
+    by.rows_m = et_deal_values(&by.fr->layout->m);
+    by.sets = !c->run ? SETS : et_mainloop_sums(c) > 2 ? 1 : CHAINS / et_mainloop_sums(c);
+    if (c->run && et_rows_prologue(g, &by) != ET_PROLOGUE_REGISTERS) return false;
+    *c = by;
     return true;
 }
 

@@ -64,7 +64,7 @@ static bool rows(const et_product_cx *g, et_mainloop *c, const et_product_plan *
 static bool decode(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
                    const char **out_why) {
     if (!computes(w)) return true;
-    int pairs = et_decode_pairs(g, c);
+    int pairs = c->run ? 0 : et_decode_pairs(g, c);
     if (w->decode == ET_DECODE_PAIRS || (w->decode == ET_DECODE_F16 && pairs)) {
         c->pair_gap = pairs;
         c->times = pairs ? et_decode_pairs_times() : 1;
@@ -140,13 +140,17 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     if (!et_mainloop_begin(g, of, kind, c))
         return no(out_why, "the target has no matrix instruction for the operands");
     bool whole =
-        c->packed || (w->lane_k > 0 && !(w->lane_k & (w->lane_k - 1)) && w->lane_k <= 16 &&
-                      w->chunk / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
+        c->packed ||
+        (w->lane_k > 0 && !(w->lane_k & (w->lane_k - 1)) && w->lane_k <= (w->run ? 32 : 16) &&
+         w->chunk / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
     whole &= w->lane_k % c->fr->lane_k == 0;
     if (!whole) return no(out_why, "a lane's k's do not divide a wave's part of a chunk");
     if (c->packed && (w->lane_k != c->lane_k || !et_mainloop_fits_packed(g, c)))
         return no(out_why, "the buffer for a does not hold what waves multiply of packed weights");
     et_mainloop_lane_k(c, w->lane_k);
+    if (w->run && (w->decode != ET_DECODE_F16 || w->run != et_runs_of(g, c)))
+        return no(out_why, "runs of a row's k cannot have a column each");
+    c->run = w->run;
     if (!cut(g, c, w, out_why) || !decode(g, c, w, out_why)) return false;
     et_mainloop_count(c);
     if (weights_of(c) != w->weights) return no(out_why, "weights do not come from there");

@@ -24,9 +24,11 @@ enum {
     ET_STAGE_UNROLL = 8,   /* items of a work-item loaded before the first is staged, at most */
     ET_ROW_ITEMS = 8,      /* such of a row that wait in registers, at most */
     ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
-    ET_MOST_AUXILIARY_COPIES = 8, /* of a chunk that a lane makes of auxiliary operands */
-    ET_MAX_RAWS = 56,             /* loads of a row of a product that a computed b is made of, */
-    ET_USUAL_RAWS = 24,           /* and where there are few beside each value */
+    ET_MOST_AUXILIARY_COPIES = 24, /* of a chunk that a lane makes of auxiliary operands, */
+    ET_USUAL_AUXILIARY_COPIES = 8,
+    ET_MOST_ALIKE_COPIES = 64, /* and whose sources are alike */
+    ET_MAX_RAWS = 56,          /* loads of a row of a product that a computed b is made of, */
+    ET_USUAL_RAWS = 24,        /* and where there are few beside each value */
     ET_USUAL_LOADS = 3,
     ET_CHUNK_ITEMS = 8,  /* pieces of a work-item, of a chunk in a multistage pipeline, at most */
     ET_CHUNK_PARTS = 4,  /* of such a chunk */
@@ -58,29 +60,41 @@ typedef struct {
     int group;  /* k's that share an element */
     int bytes;  /* of a row of a chunk, */
     int piece;  /* that one copy brings so many of */
-    int pitch;  /* bytes of a row in a stage, of whole pieces */
+    int pieces; /* of a row, */
+    int pitch;  /* and bytes from one to the next in a stage */
     int copies; /* a lane makes for a chunk */
+    int64_t on; /* bytes from the source of one to that of the next; 0: that differs */
     int at;     /* in a stage, the first row's */
     bool wide;  /* no piece may begin where a row does: a row has the pieces around it */
 } et_auxiliary;
 typedef struct {
     et_auxiliary of[ET_MAX_ACC][ET_MOST_AUXILIARY];
-    int count[ET_MAX_ACC], copies; /* of all */
+    int count[ET_MAX_ACC];
+    int sources; /* of all, that a lane keeps */
 } et_auxiliaries;
 
 /* A b that is computed: what a load brings of a row, elements for the lane's k's of unit U, or one
  * for all of them. */
+typedef enum { /* which of a turn's runs, of which the lane has two columns, have what is loaded */
+               ET_COLUMNS_NONE,
+               ET_COLUMNS_ALL,   /* all the same */
+               ET_COLUMNS_BOTH,  /* two elements for the two */
+               ET_COLUMNS_FIRST, /* one of them */
+               ET_COLUMNS_SECOND
+} et_columns;
 typedef struct {
     et_expr load; /* as it stands in b */
     et_expr node; /* at the first of its k's */
     int u, n, align;
     bool ring;                /* comes through the weight stream, */
     const et_auxiliary *side; /* beside that; or NULL */
+    et_columns columns;       /* of runs */
 } et_raw;
 typedef struct {
     /* Variables: k = chunk * chunk_k + part * chunk_k / wk + u * unit_k + group * lane_k + j. */
     int chunk, part, group;
-    int nraws; /* of a row of all products */
+    int column; /* of runs: the lane's first column */
+    int nraws;  /* of a row of all products */
     et_raw raw[ET_MAX_ACC][ET_MAX_RAWS];
     int count[ET_MAX_ACC];
     et_expr streamed[ET_MAX_ACC]; /* the load that comes through the weight stream */
@@ -114,6 +128,7 @@ typedef struct et_mainloop {
     int sets;             /* of such, a power of two, which are added up at the end */
     int row_packed;       /* a single row's k is dealt to so many rows of an operand; or 0 */
     bool in_turn;         /* sets take turns by pieces of 16 bytes of a lane's k's */
+    int run;              /* k's that share a scale, a row of the operand each; or 0 */
     float times;          /* what sums are to be multiplied by */
     int products;         /* that a wave has sums of: all, or one */
     bool side_by_side;    /* one, which is all of them (et_step_side_by_side) */
@@ -289,6 +304,19 @@ const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *, const et_mainlo
 et_expr et_computed_k(const et_product_cx *, const et_mainloop *, int u);
 /* E at unit U, where it is the same for all of its k's; else none. */
 et_expr et_computed_of_unit(const et_product_cx *, const et_mainloop *, et_expr e, int u);
+/* ---- runs.c: columns of an operand for k's that share a scale ---- */
+/* K's that share a scale, where those of a unit of C do not, and each column of a single row's
+ * operand can have those of one run; 0: no. */
+int et_runs_of(const et_product_cx *, const et_mainloop *);
+int et_runs_units(const et_mainloop *);          /* units whose runs have a column each: a turn */
+int et_runs_turns(const et_mainloop *);          /* of a wave's part of a chunk, */
+int et_runs_here(const et_mainloop *, int turn); /* and the runs that there are in one */
+/* The k of the lane's column number V, of two, in a turn. */
+et_expr et_runs_k(const et_product_cx *, const et_mainloop *, int turn, int v);
+/* The same as loads for product I; false where some operand does not come through the stream. */
+bool et_runs_raws(const et_product_cx *, const et_mainloop *, et_computed *, int i,
+                  const et_loads *);
+
 struct et_scaled;
 /* Is B[I] quantised values times a scale that is the same for a lane's k's? */
 bool et_decode_scaled(const et_product_cx *, const et_mainloop *, int i, struct et_scaled *out);
@@ -302,6 +330,13 @@ bool et_decode_shares(const et_product_cx *, const et_mainloop *);
 bool et_decode_unscaled(const et_product_cx *, et_mainloop *);
 bool et_decode_f16(const et_product_cx *, et_mainloop *);
 int et_decode_kept(const et_product_cx *); /* bytes behind the row that f16 needs */
+/* The same of C, with runs: then zeros follow, and then what is to be added for each run. */
+int et_decode_kept_of(const et_product_cx *, const et_mainloop *);
+int et_decode_zeros(const et_product_cx *, const et_mainloop *); /* bytes of zeros */
+int et_decode_each(const et_product_cx *,
+                   const et_mainloop *); /* numbers of a run: 2 with minima */
+int64_t et_decode_more(const et_product_cx *, const et_mainloop *); /* what is added to codes */
+
 /* The fragment of f32 whose product with ones turns scales of b's rows into those of sums; NULL. */
 const et_fragment *et_decode_transposing(const et_product_cx *, const et_mainloop *);
 bool et_decode_is_wide(const et_product_cx *, const et_mainloop *, et_expr e);

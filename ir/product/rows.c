@@ -66,7 +66,7 @@ et_prologue_as et_rows_prologue(const et_product_cx *g, const et_mainloop *c) {
     int64_t lo, most, items = (c->k / EACH + g->p->workgroup - 1) / g->p->workgroup;
     et_span(g->x, c->s->mlive, &lo, &most);
     if (!c->direct || c->stages || c->rows_own || c->rows_ahead || c->zeros || c->msub > 1 ||
-        (c->deep && !c->streamed) || c->chunks < 2 || most > 16 ||
+        (c->deep && !c->streamed) || c->chunks < (c->run ? 1 : 2) || most > 16 ||
         4 + c->room - et_log2_up(most) < et_log2_up(c->chunks))
         return ET_PROLOGUE_NONE;
     bool row = c->row_scaled && lo == 1 && most == 1 && c->kc % EACH == 0;
@@ -136,9 +136,10 @@ static bool has_rows(const et_layout *l, int row) {
 
 int et_rows_most_packed(const et_product_cx *g, const et_mainloop *c) {
     const et_fragment *fr = et_target_fragment(g->t, c->f16 ? ET_F16 : c->s->operand);
-    if (et_most_rows(g, c->s) != 1 || !c->direct || c->packed || et_mainloop_may_pack(g, c) ||
-        c->rows_own || c->size != 2 || !fr || c->fr != fr->few || c->lane_k * c->size % PIECE ||
-        c->pitch_a % (PIECE / c->size) || et_is_without(g->without, ET_FEATURE_ROW_PACKED))
+    if (et_most_rows(g, c->s) != 1 || !c->direct || c->packed || c->run ||
+        et_mainloop_may_pack(g, c) || c->rows_own || c->size != 2 || !fr || c->fr != fr->few ||
+        c->lane_k * c->size % PIECE || c->pitch_a % (PIECE / c->size) ||
+        et_is_without(g->without, ET_FEATURE_ROW_PACKED))
         return 0;
     int pieces = et_rows_packed_pieces(c), n = c->f16 ? ROWS : c->sets,
         at_once = et_rows_units_at_once(g, c);

@@ -108,16 +108,23 @@ static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_aux
     bool wide = !piece || !aligned(g, c, b->load, piece * 8 / bits);
     if (wide && bits < 8) return false;
     if (wide) piece = PIECE;
-    int pitch = wide ? (bytes + 2 * (PIECE - 1)) / PIECE * PIECE : bytes;
-    int items = c->s->tn * (pitch / piece);
+    int pitch = wide ? (bytes + 2 * (PIECE - 1)) / PIECE * PIECE : bytes, pieces = pitch / piece;
+    int items = c->s->tn * pieces, apart = c->unit_k * bits / 8;
+    if (b->group == 1 && (wide || c->lane_k * bits % 8)) return false;
+    /* Rows of codes begin where other banks are than those of a unit of the row before. */
+    if (b->group == 1) pitch += apart < piece ? piece : apart;
     *out = (et_auxiliary){.load = b->load,
                           .group = b->group,
                           .bytes = bytes,
                           .piece = piece,
+                          .pieces = pieces,
                           .pitch = pitch,
                           .at = at,
                           .wide = wide};
     out->copies = (items + wave - 1) / wave;
+    int64_t next = et_stream_apart(g->p, c->s, b->load) * bits / 8;
+    if ((c->run || b->group == 1) && !wide && next > 0 && wave % pieces == 0)
+        out->on = next * (wave / pieces);
     return items % wave == 0 || wave % items == 0;
 }
 
@@ -132,10 +139,13 @@ const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *g, const et_mainl
             et_auxiliary *side = &sides->of[i][sides->count[i]];
             if (!plan_side(g, c, &b[j], at, side)) continue;
             int end = at + c->s->tn * side->pitch;
-            if (end > g->p->ring.bytes || sides->copies + side->copies > ET_MOST_AUXILIARY_COPIES)
+            int sources = side->on ? 1 : side->copies;
+            int most = c->run ? ET_MOST_AUXILIARY_COPIES : ET_USUAL_AUXILIARY_COPIES;
+            if (end > g->p->ring.bytes || sides->sources + sources > most ||
+                side->copies > ET_MOST_ALIKE_COPIES)
                 continue;
             sides->count[i]++;
-            sides->copies += side->copies;
+            sides->sources += sources;
             at = (end + PIECE - 1) / PIECE * PIECE;
         }
     }

@@ -22,6 +22,7 @@ const char *et_plan_word(et_plan_words kind, int i) {
 static const et_plan_option product[] = {
     NUMBER(et_product_plan, row_packed, 0, 2, 16),
     FLAG(et_product_plan, in_turn),
+    NUMBER(et_product_plan, run, 0, 8, 256),
     FLAG(et_product_plan, maybe_packed),
     NUMBER(et_product_plan, unroll, 1, 1, 8),
     CHOICE(et_product_plan, prologue, PROLOGUE),

@@ -48,6 +48,8 @@ typedef struct {
     int sets;          /* sums of a product that take turns */
     int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
     bool in_turn;      /* sums take turns by pieces of a lane's k's, as they do with row_packed */
+    int run;           /* k's that share a scale, of which each of an operand's eight rows has those
+                          of one such run of a single row; or 0 */
     et_early_as early;
     int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
     /* Asked into the L2 before the waits: k's of each row of a pipeline's weights, behind those

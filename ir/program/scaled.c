@@ -71,6 +71,35 @@ static bool is_scale(const struct codes *c, et_expr e) {
     return is_load(c, e) ? fits(dtype_of(c, e)) : is_small(c, e);
 }
 
+/* Is E a load of codes, of few bits, times a power of two that moves them above those of T? */
+static bool is_high(const struct codes *c, et_expr e, et_dtype t, et_scaled *out) {
+    et_node_x x = *et_x(c->x, inside(c, e));
+    int64_t by;
+    if (x.op != ET_X_MUL) return false;
+    int at = et_is_int(c->x, x.ops[0], &by) ? 0 : 1;
+    et_expr load = inside(c, x.ops[!at]);
+    if (!et_is_int(c->x, x.ops[at], &by) || by != INT64_C(1) << et_dtype_bits(t) ||
+        !is_load(c, load) || same(c, load) || !et_dtype_is_code(dtype_of(c, load)) ||
+        et_dtype_bits(dtype_of(c, load)) >= et_dtype_bits(t))
+        return false;
+    out->high = load;
+    out->shift = et_dtype_bits(t);
+    return true;
+}
+
+/* E as codes in two planes. */
+static bool of_planes(const struct codes *c, et_node_x x, et_scaled *out) {
+    for (int at = 0; at < 2 && x.op == ET_X_ADD && !out->high.id; at++) {
+        et_expr low = inside(c, x.ops[at]);
+        if (!is_load(c, low) || same(c, low) || !et_dtype_is_code(dtype_of(c, low)) ||
+            !is_high(c, x.ops[!at], dtype_of(c, low), out))
+            continue;
+        out->load = low;
+        return true;
+    }
+    return false;
+}
+
 /* E as a load of codes and small integers added to it. */
 static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
     e = inside(c, e);
@@ -81,6 +110,7 @@ static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
         return et_dtype_is_code(dtype_of(c, e)) && !same(c, e);
     }
     if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || !is_small(c, e)) return false;
+    if (of_planes(c, x, out)) return true;
     int at = x.op == ET_X_ADD && same(c, x.ops[0]) ? 0 : 1;
     et_expr add = x.ops[at];
     if (!is_small(c, add) || !same(c, add) || !sum_of(c, x.ops[!at], out)) return false;
@@ -158,6 +188,7 @@ int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain, in
         if (of.run < 16) return 0;
     }
     et_dtype t = code_of(p, &s);
+    if (s.high.id) return 0;
     *out_plain = of.run == 64 && !s.n && !s.more && t == ET_E4M3;
     if (of.run >= 32) *out_bare = et_dtype_bits(t);
     return s.exact && (t == ET_E4M3 || t == ET_E2M1 || t == ET_I4 || t == ET_U4) ? et_dtype_bits(t)

@@ -5,10 +5,13 @@
 
 #include "ir/program/program.h"
 
-/* An element of such an operand: times * (load + add_1 + ...) + plus, rounded to bf16 or f16. */
+/* An element of such an operand: times * (load + 2^shift high + add_1 + ...) + plus, rounded to
+ * bf16 or f16. */
 typedef struct et_scaled {
     et_expr times; /* the scale, the same for all k of a run; none: 1 */
-    et_expr load;  /* of quantised values */
+    et_expr load;  /* of quantised values, */
+    et_expr high;  /* and of the bits above theirs, SHIFT bits up; none: all are there */
+    int shift;
     et_expr add[4];
     bool less[4]; /* add[i] is subtracted */
     int n;

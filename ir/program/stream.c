@@ -42,11 +42,26 @@ struct loads {
     int n;
 };
 
-static void note_beside(struct loads *l, et_expr load) {
-    int group = group_of(l->p, load, l->k);
+static void note_beside(struct loads *l, et_expr load, int group) {
     for (int i = 0; i < l->n; i++)
         if (et_expr_eq(l->beside[i].load, load)) return;
     if (group && l->n < ET_MOST_AUXILIARY) l->beside[l->n++] = (et_auxiliary_load){load, group};
+}
+
+static et_dtype dtype_of(const et_program *p, et_expr load) {
+    return p->tensors[et_x(p->g->exprs, load)->i].shape.dtype;
+}
+
+/* Of two planes of codes that of the fewer bits is beside the other. */
+static void note_along(struct loads *l, et_expr load) {
+    if (!l->found.id) {
+        l->found = load;
+        return;
+    }
+    int was = et_dtype_bits(dtype_of(l->p, l->found)), bits = et_dtype_bits(dtype_of(l->p, load));
+    l->odd |= was == bits || was > 8 || bits > 8;
+    note_beside(l, bits < was ? load : l->found, 1);
+    if (bits > was) l->found = load;
 }
 
 /* What only one arm of a choice reads is not for everybody. */
@@ -62,22 +77,16 @@ static void find_loads(struct loads *l, et_expr e) {
         l->odd = true;
     else if (l->found.id && et_expr_eq(l->found, e))
         return;
-    else if (along(l->p, e, l->k)) {
-        l->odd |= l->found.id;
-        l->found = e;
-    } else {
-        note_beside(l, e);
-    }
+    else if (along(l->p, e, l->k))
+        note_along(l, e);
+    else
+        note_beside(l, e, group_of(l->p, e, l->k));
 }
 
 et_expr et_stream_load(const et_program *p, const et_step *s, int i) {
     struct loads l = {.p = p, .k = s->kvar};
     find_loads(&l, s->b[i]);
     return l.odd ? ET_NO_EXPR : l.found;
-}
-
-static et_dtype dtype_of(const et_program *p, et_expr load) {
-    return p->tensors[et_x(p->g->exprs, load)->i].shape.dtype;
 }
 
 int et_stream_auxiliary(const et_program *p, const et_step *s, int i, et_auxiliary_load *out) {
@@ -97,6 +106,7 @@ int64_t et_stream_auxiliary_bytes(const et_program *p, const et_step *s, int64_t
         for (int b = 0; b < n; b++) {
             int64_t k = bytes * 8 / et_dtype_bits(dtype_of(p, et_stream_load(p, s, i)));
             all += et_dtype_size(dtype_of(p, beside[b].load), k / beside[b].group);
+            if (beside[b].group == 1) all += all / 2; /* gaps between rows */
         }
         most = all > most ? all : most;
     }
@@ -134,6 +144,10 @@ static bool is_even(const et_program *p, et_expr load, int nvar) {
 
 bool et_stream_is_even(const et_program *p, const et_step *s, int b) {
     return is_even(p, et_stream_load(p, s, b), s->nvar);
+}
+
+int64_t et_stream_apart(const et_program *p, const et_step *s, et_expr load) {
+    return is_even(p, load, s->nvar) ? row_of(p, load, s->nvar, 1) : -1;
 }
 
 /* Rows one behind the other, of K elements at least. */

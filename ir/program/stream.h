@@ -39,16 +39,20 @@ int et_ring_words(int stages, int wave, bool prefetches);
 et_expr et_stream_load(const et_program *, const et_step *, int i);
 
 /* What several k of a row share beside that load, as the scales of groups: elements next to each
- * other, one for each GROUP of k's, a power of two that divides those that there are. They come
+ * other, one for each GROUP of k's, a power of two that divides those that there are; or, with a
+ * GROUP of one, a second plane of codes, of fewer bits. They come
  * with the codes that they belong to, where whole groups do; the others are read by who multiplies.
  */
 typedef struct {
     et_expr load;
     int group;
 } et_auxiliary_load;
-enum { ET_MOST_AUXILIARY = 4 };
+enum { ET_MOST_AUXILIARY = 5 };
 /* OUT: room for ET_MOST_AUXILIARY. */
 int et_stream_auxiliary(const et_program *, const et_step *, int i, et_auxiliary_load *out);
+
+/* Elements of one of these from a row to the next, or -1: that differs. */
+int64_t et_stream_apart(const et_program *, const et_step *, et_expr load);
 
 /* Bytes of these that belong to BYTES of the loads that they are beside. */
 int64_t et_stream_auxiliary_bytes(const et_program *, const et_step *, int64_t bytes);

@@ -1,6 +1,7 @@
 /* Which plan a product gets: how much of k a chunk has, where rows come from, how quantised values
  * are decoded. Where several would do, the order of preference is written here; the figures behind
  * it were measured (bench/DECISIONS.md). */
+#include "ir/program/scaled.h"
 #include "passes/product/product.h"
 
 /* The order that C's products are to have, or NULL: any. */
@@ -110,9 +111,44 @@ static void share(const et_product_cx *g, et_mainloop *c, const et_mainloop *pla
     }
 }
 
+static void rows(const et_product_cx *g, et_mainloop *c, bool own);
+
+/* Are codes times a scale of bf16, as packed pairs have them? */
+static bool is_exact(const et_product_cx *g, const et_mainloop *c) {
+    et_scaled s;
+    return et_decode_scaled(g, c, 0, &s) && s.exact && !s.high.id;
+}
+
+/* A lane takes as much as one load brings from a stage of the ring, whoever shares a scale: each
+ * run of k's that do has a column of its own. */
+static bool deal_runs(const et_product_cx *g, et_mainloop *c) {
+    int run = et_runs_of(g, c), groups = et_layout_groups(c->fr->layout);
+    if (!run || 128 / c->bits * groups <= run || c->direct || c->stages || c->side_by_side ||
+        et_is_without(g->without, ET_FEATURE_F16))
+        return false;
+    for (int k = 128 / c->bits; k >= 8 && k * groups >= run; k /= 2) {
+        et_mainloop by = *c;
+        et_mainloop_lane_k(&by, k);
+        by.run = run;
+        int wide = by.s->wk * by.unit_k, units = ring_units(&by, wide, g->p->ring.bytes);
+        int most = room_of_row(g, &by, true) / wide;
+        for (units = units < most ? units : most; units > 0; units--) {
+            et_mainloop now = by;
+            if (!may_stream(g, &by, wide * units) || !et_mainloop_compute(g, &now, units)) continue;
+            et_mainloop found = now;
+            et_mainloop_count(&now);
+            rows(g, &now, false);
+            if (now.plan.decode != ET_DECODE_F16 || is_exact(g, &now)) continue;
+            *c = found;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* From a stage of the ring a lane takes as much as one load brings, if it can. */
 static void decode(const et_product_cx *g, et_mainloop *c) {
-    if (c->direct || c->stages || c->side_by_side) return;
+    if (c->direct || c->stages || c->side_by_side || deal_runs(g, c)) return;
     et_mainloop plain = *c;
     int lane_k = c->lane_k, kw = c->kc / c->s->wk;
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
@@ -192,6 +228,7 @@ static void note(et_mainloop *c) {
     w->sets = c->sets;
     w->row_packed = c->row_packed;
     w->in_turn = c->in_turn;
+    w->run = c->run;
     w->unroll = 1;
 }
 

@@ -49,11 +49,46 @@ val cg_auxiliary_value(cg *g, const et_contract *c, const et_auxiliary *side, va
     return cg_contract_single(g, v);
 }
 
+/* An integer of BITS at byte AT of the lane's row number ROW. */
+static val bits_at(cg *g, const et_contract *c, const et_auxiliary *side, val stage, int row,
+                   val at, int bits, int align) {
+    at = cg_add(g, cg_muli(g, c->at.row_n[row], side->pitch), at);
+    val v = LLVMBuildLoad2(g->b, cg_words(g, bits), cg_gepi(g, cg_gep(g, stage, at), side->at), "");
+    LLVMSetAlignment(v, (unsigned)align);
+    return v;
+}
+
+val cg_auxiliary_codes(cg *g, const et_contract *c, const et_auxiliary *side, val stage, int row,
+                       val k, int n) {
+    int bits = dtype_bits(g, side->load);
+    val at = LLVMBuildUDiv(g->b, k, cg_i32(g, 8 / bits), "");
+    return bits_at(g, c, side, stage, row, at, n * bits, n * bits / 8);
+}
+
+/* Elements that there are none of, since the turn has fewer runs, are others. */
+val cg_auxiliary_columns(cg *g, const et_contract *c, const et_raw *r, val chunk, val stage,
+                         int row) {
+    const et_auxiliary *side = r->side;
+    int bits = dtype_bits(g, side->load), here = et_runs_here(&c->p, r->u / et_runs_units(&c->p));
+    bool two = r->columns == ET_COLUMNS_BOTH;
+    val k = cg_addi(g, c->at.kpart, (int64_t)r->u * c->p.unit_k), column = c->at.out_m;
+    if (r->columns == ET_COLUMNS_SECOND) column = cg_addi(g, column, 1);
+    if (here < 8)
+        column = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){column, cg_i32(g, here - 1 - two)});
+    if (r->columns != ET_COLUMNS_ALL) k = cg_add(g, k, cg_muli(g, column, c->p.run));
+    val at = LLVMBuildUDiv(g->b, k, cg_i32(g, side->group), "");
+    at = cg_muli(g, at, bits / 8);
+    if (side->wide) at = cg_add(g, at, behind(g, c, side, chunk, row));
+    bool whole = !side->wide && side->pitch % (bits / 4) == 0;
+    val v = bits_at(g, c, side, stage, row, at, bits << two, (bits / 8) << (two && whole));
+    return bits << two < 32 ? LLVMBuildZExt(g->b, v, g->i32, "") : v;
+}
+
 /* ---- by the producer ---- */
 
 /* The lane's copy of a chunk, of those from number FIRST on. */
 static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int first) {
-    int items = c->p.s->tn * (side->pitch / side->piece);
+    int items = c->p.s->tn * side->pieces;
     val lane = g->lane;
     if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
     return cg_addi(g, lane, first);
@@ -61,7 +96,7 @@ static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int fi
 
 static val source(cg *g, const et_contract *c, const et_auxiliary *side, val item) {
     et_node_x x = *et_x(g->x, side->load);
-    val pieces = cg_i32(g, side->pitch / side->piece);
+    val pieces = cg_i32(g, side->pieces);
     int mark = cg_scope(g);
     cg_bind(g, c->p.s->nvar, LLVMBuildUDiv(g->b, item, pieces, ""), true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
@@ -76,20 +111,26 @@ static void each(cg *g, const et_contract *c,
                  void (*f)(cg *, const et_contract *, const et_auxiliary *, int, void *, val *),
                  void *ctx, val *from) {
     for (int i = 0; c->p.auxiliary && i < c->p.s->nacc; i++)
-        for (int j = 0; j < c->p.auxiliary->count[i]; j++)
-            for (int k = 0; k < c->p.auxiliary->of[i][j].copies; k++)
-                f(g, c, &c->p.auxiliary->of[i][j], k * g->t->wave, ctx, from++);
+        for (int j = 0; j < c->p.auxiliary->count[i]; j++) {
+            const et_auxiliary *side = &c->p.auxiliary->of[i][j];
+            for (int k = 0; k < (side->on ? 1 : side->copies); k++)
+                f(g, c, side, k, ctx, from++);
+        }
 }
 
 static void begin(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *none,
                   val *from) {
     (void)none;
-    *from = source(g, c, side, item_of(g, c, side, first));
+    *from = source(g, c, side, item_of(g, c, side, first * g->t->wave));
 }
 
-static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *stage,
-                  val *from) {
-    val at = cg_muli(g, item_of(g, c, side, first), side->piece), piece = *from;
+static void bring_one(cg *g, const et_contract *c, const et_auxiliary *side, int first, val stage,
+                      val piece) {
+    val item = item_of(g, c, side, first), at = cg_muli(g, item, side->piece);
+    if (side->pitch > side->pieces * side->piece) {
+        val row = LLVMBuildUDiv(g->b, item, cg_i32(g, side->pieces), "");
+        at = cg_add(g, at, cg_muli(g, row, side->pitch - side->pieces * side->piece));
+    }
     if (side->wide) {
         LLVMTypeRef t[] = {LLVMTypeOf(piece), g->i64};
         val whole[] = {piece, LLVMConstInt(g->i64, (unsigned long long)-PIECE, true)};
@@ -97,6 +138,13 @@ static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int fir
     }
     g->family->stream->copy(g, cg_gepi(g, cg_gep(g, stage, at), side->at), piece, side->piece,
                             c->p.plan.evict_first);
+}
+
+static void bring(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *stage,
+                  val *from) {
+    for (int k = 0; k < (side->on ? side->copies : 1); k++)
+        bring_one(g, c, side, (first + k) * g->t->wave, stage,
+                  k ? cg_gepi(g, *from, k * side->on) : *from);
 }
 
 static void move(cg *g, const et_contract *c, const et_auxiliary *side, int first, void *by,
@@ -109,7 +157,7 @@ static void move(cg *g, const et_contract *c, const et_auxiliary *side, int firs
 
 int cg_auxiliary_begin(cg *g, const et_contract *c, val *from) {
     each(g, c, begin, NULL, from);
-    return c->p.auxiliary ? c->p.auxiliary->copies : 0;
+    return c->p.auxiliary ? c->p.auxiliary->sources : 0;
 }
 
 void cg_auxiliary_produce(cg *g, const et_contract *c, val stage, val *from) {

@@ -56,7 +56,11 @@ static void take_row(cg *g, const et_contract *c, val chunk, val stage, int i, i
         const et_raw *r = &d->raw[i][o];
         if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
-        if (r->side)
+        if (r->side && r->columns)
+            out[o] = cg_auxiliary_columns(g, c, r, chunk, stage, row);
+        else if (r->side && r->n > 1)
+            out[o] = cg_auxiliary_codes(g, c, r->side, stage, row, k, r->n);
+        else if (r->side)
             out[o] = cg_auxiliary_value(g, c, r->side, chunk, stage, row, k);
         else
             out[o] = cg_contract_from_stage(g, c, stage, i, row, k, r->n * c->p.bits);
@@ -147,6 +151,42 @@ void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw,
     }
 }
 
+/* The lane's column number V of what R loaded, as its element. */
+static void remember_column(cg *g, const et_contract *c, const et_raw *r, val loaded, int v) {
+    et_node_x x = *et_x(g->x, r->load);
+    et_dtype t = g->p->tensors[x.i].shape.dtype;
+    int bits = et_dtype_bits(t), turn = r->u / et_runs_units(&c->p);
+    et_expr node = et_subst_var(g->x, r->load, c->p.s->kvar, et_runs_k(cg_cx(g), &c->p, turn, v));
+    if (r->columns == ET_COLUMNS_BOTH && v)
+        loaded = LLVMBuildLShr(g->b, loaded, cg_i32(g, bits), "");
+    if (bits < 32) loaded = LLVMBuildTrunc(g->b, loaded, bits == 8 ? g->i8 : g->i16, "");
+    if (bits > 8) loaded = LLVMBuildBitCast(g->b, loaded, cg_storage(g, t), "");
+    cg_remember(g, node, cg_loaded_one(g, x.i2, x.i, loaded, et_int(g->x, 0)));
+}
+
+void cg_contract_of_columns(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u,
+                            et_expr e, val *out) {
+    const et_computed *d = c->p.computed;
+    int rows = c->p.nsub * c->p.rows_n, turn = u / et_runs_units(&c->p);
+    for (int k = 0; k < i; k++)
+        raw += (ptrdiff_t)rows * d->count[k];
+    for (int row = 0; row < rows; row++, raw += d->count[i])
+        for (int v = 0; v < 2; v++) {
+            int mark = cg_scope(g);
+            bind(g, c, chunk, row);
+            cg_bind(g, d->column, c->at.out_m, true);
+            for (int o = 0; o < d->count[i]; o++) {
+                const et_raw *r = &d->raw[i][o];
+                bool other = r->columns == (v ? ET_COLUMNS_FIRST : ET_COLUMNS_SECOND);
+                if (r->columns && !other && r->u / et_runs_units(&c->p) == turn)
+                    remember_column(g, c, r, raw[o], v);
+            }
+            et_expr k = et_runs_k(cg_cx(g), &c->p, turn, v);
+            *out++ = cg_emit_f32(g, et_subst_var(g->x, e, c->p.s->kvar, k));
+            cg_scope_end(g, mark);
+        }
+}
+
 void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, int from, int to,
                         val *out) {
     int rows = c->p.nsub * c->p.rows_n, pitch = rows * c->p.s->nacc;
@@ -176,5 +216,6 @@ const struct et_decoding *cg_decoding_of(const et_mainloop *p) {
         [ET_DECODE_PAIRS] = &pairs,       [ET_DECODE_UNSCALED] = &cg_decode_unscaled,
         [ET_DECODE_F16] = &cg_decode_f16, [ET_DECODE_FP8] = NULL,
     };
+    if (p->run) return &cg_decode_runs;
     return ways[p->plan.decode];
 }

@@ -36,6 +36,10 @@ void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, in
  * the chunk, or NULL where E has no k. */
 void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, int i, et_expr e,
                          val *out);
+/* With runs, E for each of the lane's rows of product I and each of its two columns, of the turn
+ * that unit U is of. */
+void cg_contract_of_columns(cg *, const et_contract *, val chunk, const val *raw, int i, int u,
+                            et_expr e, val *out);
 /* The number in RAW of the load VALUES of unit U. */
 int cg_contract_raw_of(const et_raw *raw, int u, et_expr values);
 
@@ -46,6 +50,18 @@ void cg_contract_pair_up(const et_contract *, int n, val *v);
 
 /* ---- unscaled.c: quantised values without their scale ---- */
 extern const struct et_decoding cg_decode_unscaled, cg_decode_f16;
+/* A unit's values as f16, above what the family puts them. */
+val cg_contract_unit_f16(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
+
+/* ---- runs.c: the same, with a column for each run of k's that share a scale ---- */
+extern const struct et_decoding cg_decode_runs;
+/* HALVES, number ITEM of eight elements each of the row, have been staged: what each run's products
+ * begin from, of those that are THERE. */
+void cg_runs_note(cg *, const et_contract *, val item, val there, val halves);
+void cg_runs_zeros(cg *, const et_contract *); /* into local memory */
+/* The lane's pieces of UNITS units from unit U of the staged row at element K of ROW on. */
+void cg_runs_load(cg *, const et_contract *, val row, val k, int u, int units, val *a);
+val cg_runs_sum(cg *, const et_contract *, val sum); /* over all columns, into the first */
 
 /* ---- f16.c: such values as f16, by one row ---- */
 /* The largest of MOST and the sizes of N elements. */
@@ -57,6 +73,8 @@ val cg_contract_row_factor(cg *, const et_contract *, val most);
  */
 val cg_contract_to_f16(cg *, const et_contract *, int n, val words, val by);
 val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
+/* The address of byte AT behind the words kept with the row. */
+val cg_contract_behind_row(cg *, const et_contract *, val at);
 /* All chunks of the row at once (ET_PROLOGUE_REGISTERS). */
 void cg_contract_stage_row(cg *, const et_contract *);
 
@@ -69,6 +87,10 @@ void cg_contract_store_fp8(cg *, val ptr, int n, int align, const val *v);
  */
 val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val chunk, val stage,
                        int row, val k);
+/* N codes from element K on, in a plane of their own; and, with runs, what R loads: as bits. */
+val cg_auxiliary_codes(cg *, const et_contract *, const et_auxiliary *, val stage, int row, val k,
+                       int n);
+val cg_auxiliary_columns(cg *, const et_contract *, const et_raw *, val chunk, val stage, int row);
 /* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
  * and on by so many CHUNKS, NULL: by one. */
 int cg_auxiliary_begin(cg *, const et_contract *, val *from);

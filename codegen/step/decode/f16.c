@@ -30,7 +30,8 @@ static int waves(const cg *g) {
 }
 
 static int kept_at(cg *g, const et_contract *c) {
-    return (et_local_bytes(&g->f->locals[c->p.s->stage_a]) - et_decode_kept(cg_cx(g))) / 16 * 16;
+    return (et_local_bytes(&g->f->locals[c->p.s->stage_a]) - et_decode_kept_of(cg_cx(g), &c->p)) /
+           16 * 16;
 }
 
 /* ---- the row of a ---- */
@@ -39,6 +40,11 @@ static int kept_at(cg *g, const et_contract *c) {
 static val kept(cg *g, const et_contract *c, val word) {
     int64_t at = g->f->locals[c->p.s->stage_a].offset + kept_at(g, c);
     return cg_gep(g, cg_gepi(g, g->lds, at), cg_muli(g, word, 4));
+}
+
+val cg_contract_behind_row(cg *g, const et_contract *c, val at) {
+    int64_t first = g->f->locals[c->p.s->stage_a].offset + kept_at(g, c);
+    return cg_gep(g, cg_gepi(g, g->lds, first + et_decode_kept(cg_cx(g))), at);
 }
 
 val cg_contract_larger(cg *g, val most, int n, const val *v) {
@@ -105,7 +111,7 @@ val cg_contract_to_f16(cg *g, const et_contract *c, int n, val words, val by) {
 enum { EACH = 8 /* elements of an item */ };
 
 struct row_item {
-    val there, to, words;
+    val number, there, to, words;
 };
 
 /* Item number J of the work-item's, as bf16, and where in the buffer it goes. */
@@ -117,9 +123,11 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
         it->there = cg_icmp(g, LLVMIntULT, item, cg_i32(g, c->p.k / EACH));
         item = cg_select(g, it->there, item, cg_i32(g, 0));
     }
+    it->number = item;
     val u = LLVMBuildURem(g->b, item, cg_i32(g, per), "");
     val chunk = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
-    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), c->now.slots, "");
+    val apart = c->now.slots ? LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), c->now.slots, "")
+                             : cg_i32(g, 0);
     cg_bind(g, c->p.s->mvar, cg_i32(g, 0), true);
     cg_contract_elements(g, c, c->p.s->a, true, chunk, u, EACH, v);
     *most = cg_contract_larger(g, *most, EACH, v);
@@ -142,11 +150,14 @@ void cg_contract_stage_row(cg *g, const et_contract *c) {
     for (int j = 0; j < n; j++)
         load_row_item(g, c, j, &it[j], &most);
     val by = cg_contract_row_factor(g, c, most);
+    if (c->p.run) cg_runs_zeros(g, c);
     for (int j = 0; j < n; j++) {
         cg_if in;
+        val halves = c->p.run ? cg_contract_to_f16(g, c, EACH, it[j].words, by) : NULL;
+        if (halves) cg_runs_note(g, c, it[j].number, it[j].there, halves);
         if (it[j].there) cg_if_begin(g, &in, it[j].there);
         val to = cg_contract_staged_ptr(g, c, c->p.s->stage_a, it[j].to);
-        val halves = cg_contract_to_f16(g, c, EACH, it[j].words, by);
+        if (!halves) halves = cg_contract_to_f16(g, c, EACH, it[j].words, by);
         LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->p.pitch_a % EACH ? 2 : 2 * EACH);
         if (it[j].there) cg_if_end(g, &in);
     }

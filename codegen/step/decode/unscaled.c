@@ -76,13 +76,29 @@ static val word_of(cg *g, val all, int w) {
     return LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
 }
 
-static val unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw *raw, const val *v) {
+/* Bits N from number AT on of V, less than a word. */
+static val some_bits(cg *g, val v, int at, int n) {
+    if (LLVMTypeOf(v) == g->i8 || LLVMTypeOf(v) == g->i16) v = LLVMBuildZExt(g->b, v, g->i32, "");
+    v = word_of(g, v, at / 32);
+    if (at % 32) v = LLVMBuildLShr(g->b, v, cg_i32(g, at % 32), "");
+    return at % 32 + n < 32 ? LLVMBuildAnd(g->b, v, cg_i32(g, (1 << n) - 1), "") : v;
+}
+
+val cg_contract_unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw *raw,
+                         const val *v) {
     et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
-    val all = v[cg_contract_raw_of(raw, u, of_product(g, c, i).load)];
-    val words[8];
+    et_scaled s = of_product(g, c, i);
+    val all = v[cg_contract_raw_of(raw, u, s.load)];
+    val words[16];
     int per = 32 / et_dtype_bits(code);
-    for (int w = 0; w < c->p.lane_k / per; w++)
-        g->family->pairs->convert_f16(g, code, word_of(g, all, w), words + (ptrdiff_t)per / 2 * w);
+    for (int w = 0; w < c->p.lane_k / per; w++) {
+        val *out = words + (ptrdiff_t)per / 2 * w;
+        g->family->pairs->convert_f16(g, code, word_of(g, all, w), out);
+        if (!s.high.id) continue;
+        int bits = et_dtype_bits(g->p->tensors[et_x(g->x, s.high)->i].shape.dtype);
+        val high = v[cg_contract_raw_of(raw, u, s.high)];
+        g->family->pairs->high(g, bits, some_bits(g, high, w * per * bits, per * bits), out);
+    }
     return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }
 
@@ -381,7 +397,7 @@ const struct et_decoding cg_decode_unscaled = {
 };
 
 const struct et_decoding cg_decode_f16 = {
-    .unit = unit_f16,
+    .unit = cg_contract_unit_f16,
     .begin = begin,
     .scale = scale_pieces,
     .multiply = multiply_unscaled,

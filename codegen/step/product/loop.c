@@ -7,7 +7,7 @@
 
 /* The lane's staged rows. */
 static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
-    val first = c->p.row_packed ? cg_i32(g, 0) : c->at.lane_m;
+    val first = c->p.row_packed || c->p.run ? cg_i32(g, 0) : c->at.lane_m;
     if (cg_contract_in_blocks(g, c)) first = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 7), "");
     for (int i = 0; i < c->p.rows_m; i++) {
         row[i] = cg_addi(g, first, et_deal_value(&c->p.fr->layout->m, i));
@@ -53,7 +53,8 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         val k0 = cg_addi(g, c->at.kpart, (int64_t)u0 * c->p.unit_k), spread[ET_MAX_FRAGMENTS];
         if (from) k0 = cg_add(g, k0, from);
         if (c->p.row_packed) cg_row_packed_load(g, c, row[0], k0, n, spread);
-        for (int u = 0; u < n && !c->p.row_packed; u++) {
+        if (c->p.run) cg_runs_load(g, c, row[0], k0, u0, n, spread);
+        for (int u = 0; u < n && !c->p.row_packed && !c->p.run; u++) {
             val k = cg_addi(g, k0, (int64_t)u * c->p.unit_k);
             for (int i = 0; i < c->p.rows_m; i++)
                 a[u][i] = cg_contract_staged(g, c, s->stage_a, c->p.pitch_a, row[i], k);
@@ -62,7 +63,7 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         g->family->order_loads(g);
         for (int u = 0; u < n; u++) {
             const val *of = unit_of(g, c, chunk, u0 + u, b, made);
-            const val *with = c->p.row_packed ? spread : a[u];
+            const val *with = c->p.row_packed || c->p.run ? spread : a[u];
             if (c->decode && c->decode->multiply)
                 c->decode->multiply(g, c, chunk, u0 + u, b, of, with, u, part, acc);
             else
@@ -230,6 +231,7 @@ static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried)
 /* The only chunk there is. */
 static void one_chunk(cg *g, et_contract *c, val *b, val *acc) {
     val made[ET_MAX_FRAGMENTS], chunk = cg_i32(g, 0);
+    if (c->p.plan.prologue) stage_all(g, c);
     bool first = c->decode && !c->p.late;
     if (first) cg_contract_decode(g, c, chunk, b, 0, c->p.units, made);
     if (first && c->decode->scale) c->decode->scale(g, c, chunk, b);

@@ -256,7 +256,7 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
                            const struct lanes *l, val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
-    int n = c->p.s->nacc * l->rounds, all = n + (c->p.auxiliary ? c->p.auxiliary->copies : 0);
+    int n = c->p.s->nacc * l->rounds, all = n + (c->p.auxiliary ? c->p.auxiliary->sources : 0);
     cg_for f;
     if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);

@@ -116,6 +116,7 @@ static val scaled(cg *g, const et_contract *c, val sum) {
 }
 
 val cg_sums_of(cg *g, const et_contract *c, val sum) {
+    if (c->p.run) return cg_runs_sum(g, c, sum);
     val all = c->p.row_packed ? cg_row_packed_sum(g, c, sum)
               : c->p.in_turn  ? cg_in_turn_sum(g, c, sum)
                               : add_sets(g, c, sum);

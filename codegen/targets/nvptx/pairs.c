@@ -100,6 +100,24 @@ static void halves(cg *g, et_dtype code, val word, val *out) {
     }
 }
 
+/* V moved up by N bits. */
+static val up(cg *g, val v, int n) {
+    return n ? LLVMBuildShl(g->b, v, cg_i32(g, n), "") : v;
+}
+
+/* Values p and p + 4 to the halves of a word, then above four bits of those, or of sixteen times
+ * those. */
+static void high(cg *g, int bits, val values, val *out) {
+    int one = (1 << bits) - 1, both = one << 16 | one;
+    val w = LLVMBuildOr(g->b, values, up(g, values, 16 - 4 * bits), "");
+    for (int p = 0; p < 4; p++) {
+        int to = p % 2 ? 8 : 4, from = bits * p;
+        val v = to > from ? up(g, w, to - from) : LLVMBuildLShr(g->b, w, cg_i32(g, from - to), "");
+        v = LLVMBuildAnd(g->b, v, cg_i32(g, both << to), "");
+        out[p] = LLVMBuildOr(g->b, out[p], v, "");
+    }
+}
+
 static val most(cg *g, val word) {
     return cg_call(g, "llvm.nvvm.redux.sync.umax", 0, NULL, 2, (val[]){word, cg_i32(g, -1)});
 }
@@ -109,4 +127,5 @@ const et_pairs_family nvptx_pairs = {.power = power,
                                      .convert = take,
                                      .convert_f16 = halves,
                                      .above = above,
+                                     .high = high,
                                      .most = most};

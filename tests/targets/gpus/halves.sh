@@ -1,6 +1,6 @@
 #!/bin/sh
 # halves.sh BIN WORK TARGET MACHINE: products of one row by codes of e4m3 are made without their scale, of f16, where 64 k's or more
-# share one, whatever its type; of more rows, with scales of 16 k's, with something added to the codes, and on a target that
+# share one, whatever its type; of more rows, with something added to the codes, and on a target that
 # does not make f16 of codes, they are not. Codes of four bits are where zero points are taken from them, or their scale is f32.
 set -eu
 bin=$1 work=$2 target=$3 machine=$4
@@ -51,8 +51,8 @@ for scales in bf16 f32; do
     done
     ptx 2 $scales 128 'codes * each'
     ! halves || die 'two rows'
-    ptx 1 $scales 16 'codes * each'
-    ! halves || die 'scales of 16'
+    ptx 2 $scales 16 'codes * each'
+    ! halves || die 'two rows, scales of 16'
 done
 ptx 1 bf16 128 '(codes + 1) * each'
 ! halves || die 'one is added'
