@@ -251,6 +251,11 @@ static bool suits_f16(const et_product_cx *g, const et_mainloop *c, int i) {
     return gains && is_shared(g, c, i, &shared);
 }
 
+bool et_decode_exact(const et_product_cx *g, const et_mainloop *c) {
+    et_scaled s;
+    return et_decode_scaled(g, c, 0, &s) && s.exact && !s.high.id;
+}
+
 int64_t et_decode_more(const et_product_cx *g, const et_mainloop *c) {
     et_scaled s;
     return et_decode_scaled(g, c, 0, &s) ? s.more : 0;

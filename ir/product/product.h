@@ -308,9 +308,9 @@ et_expr et_computed_of_unit(const et_product_cx *, const et_mainloop *, et_expr 
 /* K's that share a scale, where those of a unit of C do not, and each column of a single row's
  * operand can have those of one run; 0: no. */
 int et_runs_of(const et_product_cx *, const et_mainloop *);
-int et_runs_units(const et_mainloop *);          /* units whose runs have a column each: a turn */
-int et_runs_turns(const et_mainloop *);          /* of a wave's part of a chunk, */
-int et_runs_here(const et_mainloop *, int turn); /* and the runs that there are in one */
+int et_runs_units(const et_mainloop *); /* units whose runs have a column each: a turn */
+int et_runs_here(const et_mainloop *,
+                 int turn); /* runs that there are in one, of a wave's part of a chunk */
 /* The k of the lane's column number V, of two, in a turn. */
 et_expr et_runs_k(const et_product_cx *, const et_mainloop *, int turn, int v);
 /* The same as loads for product I; false where some operand does not come through the stream. */
@@ -335,6 +335,8 @@ int et_decode_kept_of(const et_product_cx *, const et_mainloop *);
 int et_decode_zeros(const et_product_cx *, const et_mainloop *); /* bytes of zeros */
 int et_decode_each(const et_product_cx *,
                    const et_mainloop *); /* numbers of a run: 2 with minima */
+/* Are codes times a scale of bf16, as packed pairs have them? */
+bool et_decode_exact(const et_product_cx *, const et_mainloop *);
 int64_t et_decode_more(const et_product_cx *, const et_mainloop *); /* what is added to codes */
 
 /* The fragment of f32 whose product with ones turns scales of b's rows into those of sums; NULL. */

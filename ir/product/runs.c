@@ -31,7 +31,8 @@ int et_runs_units(const et_mainloop *c) {
     return COLUMNS * c->run / c->unit_k > 1 ? COLUMNS * c->run / c->unit_k : 1;
 }
 
-int et_runs_turns(const et_mainloop *c) {
+/* Of a wave's part of a chunk. */
+static int turns(const et_mainloop *c) {
     return (c->units + et_runs_units(c) - 1) / et_runs_units(c);
 }
 
@@ -70,7 +71,7 @@ static bool add_all(const et_product_cx *g, const et_mainloop *c, et_computed *d
     /* No turn begins in the middle of what shares an element, and ends in the next. */
     bool inside = side->group % turn == 0 && (part % turn == 0 || side->group % part == 0);
     bool ok = inside || side->group == c->run;
-    for (int t = 0; t < et_runs_turns(c) && ok; t++)
+    for (int t = 0; t < turns(c) && ok; t++)
         if (inside)
             ok = add(g, c, d, i, load, t, ET_COLUMNS_ALL);
         else if (part % (VALUES * c->run) == 0)

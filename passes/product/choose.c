@@ -1,7 +1,6 @@
 /* Which plan a product gets: how much of k a chunk has, where rows come from, how quantised values
  * are decoded. Where several would do, the order of preference is written here; the figures behind
  * it were measured (bench/DECISIONS.md). */
-#include "ir/program/scaled.h"
 #include "passes/product/product.h"
 
 /* The order that C's products are to have, or NULL: any. */
@@ -113,12 +112,6 @@ static void share(const et_product_cx *g, et_mainloop *c, const et_mainloop *pla
 
 static void rows(const et_product_cx *g, et_mainloop *c, bool own);
 
-/* Are codes times a scale of bf16, as packed pairs have them? */
-static bool is_exact(const et_product_cx *g, const et_mainloop *c) {
-    et_scaled s;
-    return et_decode_scaled(g, c, 0, &s) && s.exact && !s.high.id;
-}
-
 /* A lane takes as much as one load brings from a stage of the ring, whoever shares a scale: each
  * run of k's that do has a column of its own. */
 static bool deal_runs(const et_product_cx *g, et_mainloop *c) {
@@ -138,7 +131,7 @@ static bool deal_runs(const et_product_cx *g, et_mainloop *c) {
             et_mainloop found = now;
             et_mainloop_count(&now);
             rows(g, &now, false);
-            if (now.plan.decode != ET_DECODE_F16 || is_exact(g, &now)) continue;
+            if (now.plan.decode != ET_DECODE_F16 || et_decode_exact(g, &now)) continue;
             *c = found;
             return true;
         }
