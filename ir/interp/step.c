@@ -80,9 +80,15 @@ static float *matrix(struct run *m, const et_step *s, et_expr e, int var, int64_
     return out;
 }
 
+/* What a program that is not verified may have negative. */
+static int64_t extent_of(struct run *m, et_expr e) {
+    int64_t n = run_eval_i(m, e);
+    return n < 0 ? 0 : n;
+}
+
 static void contract(struct run *m, const et_step *s) {
-    int64_t k = run_eval_i(m, s->kextent), rows = run_eval_i(m, s->mlive),
-            cols = run_eval_i(m, s->nlive);
+    int64_t k = extent_of(m, s->kextent), rows = extent_of(m, s->mlive),
+            cols = extent_of(m, s->nlive);
     float *a = matrix(m, s, s->a, s->mvar, rows, k);
     for (int i = 0; a && i < s->nacc; i++) {
         float *acc = m->local[s->acc[i]], *b = matrix(m, s, s->b[i], s->nvar, cols, k);
