@@ -151,6 +151,14 @@ val cg_extract(cg *g, val vec, int i) {
     return LLVMBuildExtractElement(g->b, vec, cg_i32(g, i), "");
 }
 
+val cg_extract_n(cg *g, val vec, int from, int n) {
+    val at[16];
+    for (int i = 0; i < n; i++)
+        at[i] = cg_i32(g, from + i);
+    return LLVMBuildShuffleVector(g->b, vec, LLVMGetPoison(LLVMTypeOf(vec)),
+                                  LLVMConstVector(at, (unsigned)n), "");
+}
+
 LLVMTypeRef cg_storage(cg *g, et_dtype t) {
     switch (t) {
     case ET_F32:

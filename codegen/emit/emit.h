@@ -196,6 +196,8 @@ val cg_invariant(cg *, val load);
 val cg_uniform(cg *, val); /* the first lane's value, for values equal in all lanes */
 val cg_vector(cg *, LLVMTypeRef element, int n, val *v);
 val cg_extract(cg *, val vec, int i);
+/* Elements FROM to FROM + N - 1 of VEC, at most 16. */
+val cg_extract_n(cg *, val vec, int from, int n);
 LLVMTypeRef cg_storage(cg *, et_dtype);
 
 block cg_block(cg *, const char *name);

@@ -118,9 +118,8 @@ static const cli_option options[] = {
      .names = et_sparse_name, .otherwise = "zeros"},
     {"experts-on", 0, CLI_CHOICE, NULL, TO(experts_on),
      "where the weights of routed experts lie: device (the default), or host, in memory of the "
-     "host "
-     "that the GPU reads over the link, for models that do not fit; programs keep those that are "
-     "used most on the GPU (etrt.h: etrt_model_cache)",
+     "host that the GPU reads over the link, for models that do not fit; programs keep those that "
+     "are used most on the GPU (etrt.h: etrt_model_cache)",
      .names = experts_on_name},
     {"exchange", 0, CLI_CHOICE, NULL, TO(exchange),
      "of several devices, what says that a sum over them has come: tags, one for each element; "

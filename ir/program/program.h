@@ -457,6 +457,9 @@ bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
 /* The offset, in elements, of an access from the start of tensor ID or of F's local ID. */
 et_expr et_access_offset(const et_program *, const et_func *f, int space, int id,
                          const et_expr *index);
+/* Of a fused program: an item for one more group before item AT, in the same list. It has the
+ * number of AT's group, which has the next, as all behind it have; the caller moves the groups. */
+void et_program_insert_group(et_program *, int at);
 /* Per tensor, in the arena: some step writes it. */
 bool *et_program_stored(const et_program *, et_arena *);
 /* Does E, or none, read local memory or a tensor that is STORED to? */

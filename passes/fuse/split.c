@@ -181,28 +181,6 @@ static et_expr add_up(void *ctx, et_exprs *x, et_expr leaf) {
     return sum;
 }
 
-/* An item for a group before item AT, in the same list; AT's group has the next number then. */
-static void insert_item(et_lowering *lo, int at) {
-    et_program *p = lo->p;
-    int group = p->items[at].index;
-    ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
-    for (int i = p->nitems++; i > at; i--)
-        p->items[i] = p->items[i - 1];
-    for (int i = 0; i < p->nitems; i++) {
-        et_item *it = &p->items[i];
-        if (it->kind == ET_P_GRID && i != at && it->index >= group) it->index++;
-        if (it->kind != ET_P_LOOP) continue;
-        if (it->first > at)
-            it->first++;
-        else if (at < it->first + it->count)
-            it->count++;
-    }
-    if (p->first > at)
-        p->first++;
-    else if (at < p->first + p->count)
-        p->count++;
-}
-
 static void cut(et_lowering *lo, int at, int parts) {
     et_program *p = lo->p;
     int group = p->items[at].index;
@@ -216,7 +194,7 @@ static void cut(et_lowering *lo, int at, int parts) {
     et_group *gr = &p->groups[group + 1];
     gr->value = et_subst(lo->g->exprs, gr->value, add_up, &a);
     gr->nproduct = 0;
-    insert_item(lo, at);
+    et_program_insert_group(p, at);
 }
 
 void et_split_products(et_lowering *lo, const et_pass_options *opt) {

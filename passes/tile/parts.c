@@ -170,28 +170,6 @@ static et_expr read_instead(void *ctx, et_exprs *x, et_expr leaf) {
     return et_load(x, ET_LOAD_TENSOR, r->by, ET_T_F32, n.nops, n.ops);
 }
 
-/* An item for group GROUP + 1 behind the item of GROUP, in the same list. */
-static void insert_item(et_program *p, int group) {
-    int at = 0;
-    while (p->items[at].kind != ET_P_GRID || p->items[at].index != group)
-        at++;
-    ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
-    memmove(p->items + at + 1, p->items + at, (size_t)(p->nitems++ - at) * sizeof *p->items);
-    for (int i = 0; i < p->nitems; i++) {
-        et_item *it = &p->items[i];
-        if (it->kind == ET_P_GRID && i != at && it->index >= group) it->index++;
-        if (it->kind != ET_P_LOOP) continue;
-        if (it->first > at)
-            it->first++;
-        else if (at < it->first + it->count)
-            it->count++;
-    }
-    if (p->first > at)
-        p->first++;
-    else if (at < p->first + p->count)
-        p->count++;
-}
-
 /* Behind the attention GROUP: a group that copies its result, which others read from there. */
 static void add_copy(et_program *p, int group) {
     et_exprs *x = p->g->exprs;
@@ -218,7 +196,10 @@ static void add_copy(et_program *p, int group) {
     gr->to = of->to;
     gr->to.id = r.by;
     gr->value = et_load(x, ET_LOAD_TENSOR, r.tensor, ET_T_F32, of->to.rank, of->to.index);
-    insert_item(p, group);
+    int at = 0;
+    while (p->items[at].kind != ET_P_GRID || p->items[at].index != group)
+        at++;
+    et_program_insert_group(p, at);
 }
 
 static void cut(et_program *p, const et_group *gr) {

@@ -92,14 +92,6 @@ void cg_runs_load(cg *g, const et_contract *c, val row, val k, int u, int units,
 
 /* ---- products ---- */
 
-static val some_of(cg *g, val v, int from, int n) {
-    val at[16];
-    for (int i = 0; i < n; i++)
-        at[i] = cg_i32(g, from + i);
-    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                  LLVMConstVector(at, (unsigned)n), "");
-}
-
 /* What is kept of the lane's two columns in the turn of unit U: OUT[0] for values, OUT[1] for
  * minima; zero where the turn has no such run. */
 static void kept(cg *g, const et_contract *c, val chunk, int u, val out[2][2]) {
@@ -139,8 +131,8 @@ static val products(cg *g, const et_contract *c, int u, const val *of, const val
         int set = (u * pieces + s) % c->p.sets;
         val b[ET_MAX_ROWS];
         for (int r = 0; r < c->p.rows_n; r++)
-            b[r] = some_of(g, of[r], s * WORDS, WORDS);
-        val part = some_of(g, sum, set * c->p.results, c->p.results);
+            b[r] = cg_extract_n(g, of[r], s * WORDS, WORDS);
+        val part = cg_extract_n(g, sum, set * c->p.results, c->p.results);
         part = g->family->multiply(g, c->p.fr, EACH, b, a + s, part);
         for (int i = 0; i < c->p.results; i++)
             sum = LLVMBuildInsertElement(g->b, sum, cg_extract(g, part, i),

@@ -27,15 +27,6 @@ void cg_row_packed_load(cg *g, const et_contract *c, val row, val k, int units, 
     }
 }
 
-/* Values FROM to FROM + N - 1 of V. */
-static val some_of(cg *g, val v, int from, int n) {
-    val at[16];
-    for (int i = 0; i < n; i++)
-        at[i] = cg_i32(g, from + i);
-    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                  LLVMConstVector(at, (unsigned)n), "");
-}
-
 val cg_row_packed_multiply(cg *g, const et_contract *c, int u, const val *of, const val *a,
                            val sum) {
     enum { WORDS = PIECE / 4 };
@@ -45,9 +36,9 @@ val cg_row_packed_multiply(cg *g, const et_contract *c, int u, const val *of, co
         val b[ET_MAX_ROWS];
         for (int r = 0; r < c->p.rows_n; r++) {
             val words = LLVMBuildBitCast(g->b, of[r], cg_words(g, 8 * PIECE * pieces), "");
-            b[r] = some_of(g, words, s * WORDS, WORDS);
+            b[r] = cg_extract_n(g, words, s * WORDS, WORDS);
         }
-        val set = some_of(g, sum, j * RESULTS, RESULTS);
+        val set = cg_extract_n(g, sum, j * RESULTS, RESULTS);
         set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, a + p / c->p.row_packed, set);
         for (int i = 0; i < RESULTS; i++)
             sum = LLVMBuildInsertElement(g->b, sum, cg_extract(g, set, i),
@@ -89,7 +80,7 @@ static void pieces_of(cg *g, const et_contract *c, const val *v, int n, int s, v
     int pieces = et_rows_packed_pieces(&c->p);
     for (int i = 0; i < n; i++) {
         val words = LLVMBuildBitCast(g->b, v[i], cg_words(g, 8 * PIECE * pieces), "");
-        out[i] = pieces == 1 ? words : some_of(g, words, s * WORDS, WORDS);
+        out[i] = pieces == 1 ? words : cg_extract_n(g, words, s * WORDS, WORDS);
     }
 }
 
@@ -97,7 +88,7 @@ val cg_in_turn_multiply(cg *g, const et_contract *c, int u, const val *of, const
     int pieces = et_rows_packed_pieces(&c->p), n = c->p.results;
     for (int s = 0; s < pieces; s++) {
         int j = (u * pieces + s) % c->p.sets;
-        val b[ET_MAX_ROWS], m[ET_MAX_ROWS], set = some_of(g, sum, j * n, n);
+        val b[ET_MAX_ROWS], m[ET_MAX_ROWS], set = cg_extract_n(g, sum, j * n, n);
         pieces_of(g, c, of, c->p.rows_n, s, b);
         pieces_of(g, c, a, c->p.rows_m, s, m);
         set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, m, set);
@@ -112,7 +103,7 @@ val cg_in_turn_sum(cg *g, const et_contract *c, val sum) {
     int n = c->p.results;
     val set[ET_MAX_SUMS];
     for (int j = 0; j < c->p.sets; j++)
-        set[j] = some_of(g, sum, j * n, n);
+        set[j] = cg_extract_n(g, sum, j * n, n);
     for (int step = 1; step < c->p.sets; step *= 2)
         for (int j = 0; j + step < c->p.sets; j += 2 * step)
             set[j] = LLVMBuildFAdd(g->b, set[j], set[j + step], "");
