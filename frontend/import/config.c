@@ -123,6 +123,19 @@ static void read_modules(struct imp_config *c) {
     json_decref(modules);
 }
 
+/* ModelOpt says how weights are quantised in a file of its own, "quantization" of
+ * hf_quant_config.json, which stands for the field that there is none of. */
+static void read_quantization(struct imp_config *c) {
+    json_t *own = load_beside(c, "hf_quant_config.json");
+    json_t *says = json_object_get(own, "quantization");
+    if (json_is_object(says) && !json_object_get(c->root, "quantization_config")) {
+        if (!json_object_get(says, "quant_method"))
+            json_object_set_new(says, "quant_method", json_string("modelopt"));
+        json_object_set(c->root, "quantization_config", says);
+    }
+    json_decref(own);
+}
+
 bool imp_config_open(struct imp_config *c, et_arena *arena, const char *path,
                      struct imp_report *report) {
     enum { MAX_BYTES = 16 << 20 };
@@ -143,6 +156,7 @@ bool imp_config_open(struct imp_config *c, et_arena *arena, const char *path,
         imp_error(report, path, "is %s, expected an object", imp_json_kind(c->root));
     if (!c->root || !json_is_object(c->root)) return false;
     read_modules(c);
+    read_quantization(c);
     return true;
 }
 

@@ -3,8 +3,9 @@
  *
  *     dequantise CHECKPOINT FORMAT TENSOR OUT.safetensors
  *
- * OUT gets `y`, f32, each number rounded to bf16. FORMAT is the name of a golden checkpoint, TENSOR
- * what stands before ".weight" in the name of the weight. */
+ * OUT gets `y`, f32, each number rounded to bf16. FORMAT is a row of `formats`: the name of a
+ * golden checkpoint, or a layout that floats4.sh makes; TENSOR what stands before ".weight" in the
+ * name of the weight. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdint.h>
@@ -89,12 +90,40 @@ static double awq(int64_t n, int64_t k) {
     return (code - zero) * real(tensor(".scales"), k / 128 * rows + n);
 }
 
-static double mxfp4(int64_t n, int64_t k) { /* n counts the columns of all experts */
+/* Element (n, k) of floats of four bits, two to a byte. */
+static double e2m1(const struct etrt_st_tensor *t, int64_t n, int64_t k) {
     static const double value[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    int byte = ((const uint8_t *)tensor("_blocks")->data)[(n * columns + k) / 2];
+    int byte = ((const uint8_t *)t->data)[(n * columns + k) / 2];
     int code = k % 2 ? byte >> 4 : byte & 15;
-    int exponent = ((const uint8_t *)tensor("_scales")->data)[n * (columns / 32) + k / 32];
-    return ldexp(code & 8 ? -value[code & 7] : value[code & 7], exponent - 127);
+    return code & 8 ? -value[code & 7] : value[code & 7];
+}
+
+static double exponents(const char *codes, const char *scales, int64_t n, int64_t k) {
+    int exponent = ((const uint8_t *)tensor(scales)->data)[n * (columns / 32) + k / 32];
+    return ldexp(e2m1(tensor(codes), n, k), exponent - 127);
+}
+
+static double mxfp4(int64_t n, int64_t k) { /* n counts the columns of all experts */
+    return exponents("_blocks", "_scales", n, k);
+}
+
+static double mxfp4_packed(int64_t n, int64_t k) {
+    return exponents(".weight_packed", ".weight_scale", n, k);
+}
+
+static double of_16(int64_t n, int64_t k) {
+    return e4m3(tensor(".weight_scale"), n * (columns / 16) + k / 16);
+}
+
+/* Scales are computed as f32, and so are products with these. */
+static double nvfp4_packed(int64_t n, int64_t k) {
+    float scale = (float)of_16(n, k) / (float)real(tensor(".weight_global_scale"), 0);
+    return (float)e2m1(tensor(".weight_packed"), n, k) * scale;
+}
+
+static double modelopt(int64_t n, int64_t k) {
+    float scale = (float)of_16(n, k) * (float)real(tensor(".weight_scale_2"), 0);
+    return (float)e2m1(tensor(".weight"), n, k) * scale;
 }
 
 static const struct {
@@ -109,6 +138,9 @@ static const struct {
     {"gptq", ".qweight", gptq, 1, 0, 8},
     {"awq", ".qweight", awq, 1, 0, 1},
     {"mxfp4", "_blocks", mxfp4, 1, 2, 32},
+    {"mxfp4_packed", ".weight_packed", mxfp4_packed, 0, 1, 2},
+    {"nvfp4_packed", ".weight_packed", nvfp4_packed, 0, 1, 2},
+    {"modelopt", ".weight", modelopt, 0, 1, 2},
 };
 
 static float to_bf16(double v) {

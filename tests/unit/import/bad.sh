@@ -46,7 +46,7 @@ bad_config window_against '"architectures": ["Qwen3MoeForCausalLM"], "num_expert
 bad_config quantized '"quantization_config": {"quant_method": "awq"}' \
     'field "quantization_config.bits" is missing' '"quantization_config.group_size" is missing'
 bad_config quant_method '"quantization_config": {"quant_method": "bitsandbytes"}' \
-    '"quantization_config.quant_method" is "bitsandbytes"' 'supported: fp8, compressed-tensors, gptq, awq, mxfp4'
+    '"quantization_config.quant_method" is "bitsandbytes"' 'supported: fp8, compressed-tensors, modelopt, gptq, awq, mxfp4'
 bad_config quant_field '"quantization_config": {"quant_method": "mxfp4", "wobble": 2}' \
     'no weight of the model has a tensor "*_blocks"'
 bad_config quant_none '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}' \
