@@ -197,6 +197,7 @@ struct verify {
     bool skipped; /* a value that was to be looked at was not */
     int errors;
     int64_t limit; /* of work */
+    int64_t met;   /* pairs of instances that were to be shown at once so far; limited likewise */
 };
 
 /* ---- verify.c */

@@ -57,6 +57,7 @@ static bool set_up(struct symbolic *s) {
     list(s, v->p->first, v->p->count, at, 0);
     if (v->ninst > MAX_INSTANCES)
         return vs_fail(s, "more than %d tasks in iterations of loops", MAX_INSTANCES);
+    v->met += (int64_t)v->ninst * v->ninst / 2;
     size_t n = (size_t)v->ninst + 1;
     s->words = (v->ninst + 63) / 64;
     s->first_edge = et_alloc(s->arena, n * sizeof *s->first_edge);

@@ -150,12 +150,21 @@ static bool run(struct verify *v, bool (*prove)(struct verify *), struct sums *o
     return ok;
 }
 
+/* Each number of iterations is looked at anew, which together may take too long. */
+static bool takes_too_long(struct verify *v) {
+    if (v->met <= v->limit) return false;
+    vf_error(v, -1,
+             "loops run as often as dims say, and looking at each number of iterations takes too "
+             "long: give these dims narrower bounds");
+    return true;
+}
+
 /* Each value of the spans by itself, from symbol SYM on. */
 static bool each_value(struct verify *v, int sym, bool (*prove)(struct verify *), struct sums *of) {
     int n = et_sym_count(v->x);
     while (sym < n && !(v->is_fixed[sym] && v->upto[sym] > v->fixed[sym]))
         sym++;
-    if (sym == n) return run(v, prove, of);
+    if (sym == n) return !takes_too_long(v) && run(v, prove, of);
     int64_t from = v->fixed[sym], to = v->upto[sym];
     bool ok = true;
     for (int64_t at = from; at <= to && ok; at++) {
@@ -188,6 +197,7 @@ bool vf_each_trips(struct verify *v, bool (*prove)(struct verify *),
     }
     for (bool more = next_spans(v, found, true); ok && more; more = next_spans(v, found, false)) {
         struct sums was = of;
+        if (takes_too_long(v)) return false;
         if (find_wide(v) && run(v, at_once, &of)) continue;
         if (v->wide) of = was;
         v->wide = false;

@@ -25,8 +25,8 @@ enum { ET_VERIFY_WORK = 400000000 }; /* some twenty seconds */
 
 typedef struct {
     int dies;          /* of the device, 0 when not known: tasks may then be on different ones */
-    int64_t work;      /* how much may be looked at, in steps of some tens of nanoseconds; 0:
-                          ET_VERIFY_WORK */
+    int64_t work;      /* how much may be looked at, in steps of some tens of nanoseconds, value by
+                          value and, of all numbers of iterations, at once; 0: ET_VERIFY_WORK */
     int64_t step_work; /* how much for one condition inside of a task; 0: no such limit */
     et_verify_how how;
 } et_verify_options;

@@ -342,6 +342,32 @@ START_TEST(test_by_value) {
 }
 END_TEST
 
+/* Each number of iterations is looked at anew: together no longer than the work allows. */
+START_TEST(test_many_iterations) {
+    static const struct wrong trips = {.file = "trips.eti", .from = "", .to = ""};
+    size_t bytes;
+    char *text = edited(getenv("VERIFY_TESTS"), &trips, &bytes);
+    for (int enough = 0; enough < 2; enough++) {
+        et_arena *a = et_arena_create();
+        et_diags *d = et_diags_create(a);
+        et_program *p = NULL;
+        ck_assert(et_eti_parse(a, d, trips.file, text, bytes, &p) && p);
+        et_verify_options opt = {.how = ET_VERIFY_AT_ONCE, .work = enough ? 0 : 10};
+        ck_assert_int_eq(et_verify(p, &opt, d, NULL), enough);
+        char *said = NULL;
+        size_t n;
+        FILE *f = open_memstream(&said, &n);
+        et_diag_print(d, f);
+        fclose(f);
+        ck_assert_int_eq(!strstr(said, "looking at each number of iterations takes too long"),
+                         enough);
+        free(said);
+        et_arena_destroy(a);
+    }
+    free(text);
+}
+END_TEST
+
 /* The parser refuses such a text, so it is the program that is changed. */
 START_TEST(test_orders) {
     static const struct wrong as_is = {.file = "slices.eti", .from = "", .to = ""};
@@ -377,6 +403,7 @@ int main(int argc, char **argv) {
     Suite *s = suite_create("reports");
     TCase *c = tcase_create("reports");
     tcase_add_test(c, test_by_value);
+    tcase_add_test(c, test_many_iterations);
     tcase_add_test(c, test_orders);
     tcase_add_loop_test(c, test_case, 0, sizeof cases / sizeof *cases);
     suite_add_tcase(s, c);
