@@ -13,7 +13,7 @@ enum {
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,
-    MAX_SYMS = 16,
+    HOPELESS = 8, /* such a part of the work goes to values that cannot prove all others */
 };
 
 /* ---- messages ---- */
@@ -182,37 +182,46 @@ static bool look(struct verify *v) {
     return ok;
 }
 
+/* Of each symbol. */
+struct extent {
+    int64_t lo, hi;
+    int64_t window; /* upper end */
+    struct corners corner;
+};
+
 struct space {
     int n;
-    int64_t lo[MAX_SYMS], hi[MAX_SYMS];
-    struct corners corner[MAX_SYMS];
-    int64_t window[MAX_SYMS]; /* upper ends */
-    bool rows;                /* symbols with larger values than that only count rows */
-    int64_t all, windows;     /* values, or more than ALL_VALUES */
-    unsigned char *looked;    /* when all are to be looked at */
+    struct extent *of;
+    bool rows;             /* symbols with larger values than that only count rows */
+    int64_t all, windows;  /* values, or more than ALL_VALUES */
+    unsigned char *looked; /* when all are to be looked at */
 };
+
+static bool is_spent(struct verify *v) {
+    if (v->report->work > v->limit) v->skipped = true;
+    return v->report->work > v->limit;
+}
 
 static bool look_once(struct verify *v, struct space *s) {
     int64_t at = 0;
-    for (int i = 0; i < s->n; i++)
-        at = at * (s->hi[i] - s->lo[i] + 1) + v->syms[i] - s->lo[i];
+    for (int i = 0; i < s->n && s->looked; i++)
+        at = at * (s->of[i].hi - s->of[i].lo + 1) + v->syms[i] - s->of[i].lo;
     if (s->looked) {
         if (s->looked[at]) return true;
         s->looked[at] = 1;
     }
-    if (v->report->work > v->limit) v->skipped = true;
-    return v->report->work > v->limit || look(v);
+    return is_spent(v) || look(v);
 }
 
 /* Corners of all symbols together; then of each with the others at their ends. */
 static bool look_at_corners(struct verify *v, struct space *s, int sym) {
     if (sym == s->n) return look_once(v, s);
     int64_t combined = 1;
-    for (int i = 0; i < s->n; i++)
-        combined *= s->corner[i].n;
-    int n = combined > 512 && s->n > 1 && s->corner[sym].n > 4 ? 4 : s->corner[sym].n;
-    for (int k = 0; k < n; k++) {
-        v->syms[sym] = s->corner[sym].v[k];
+    for (int i = 0; i < s->n && combined <= 512; i++)
+        combined *= s->of[i].corner.n;
+    int n = combined > 512 && s->n > 1 && s->of[sym].corner.n > 4 ? 4 : s->of[sym].corner.n;
+    for (int k = 0; k < n && !is_spent(v); k++) {
+        v->syms[sym] = s->of[sym].corner.v[k];
         if (!look_at_corners(v, s, sym + 1)) return false;
     }
     return true;
@@ -222,8 +231,8 @@ static bool look_at_all(struct verify *v, struct space *s) {
     for (int64_t at = 0; at < s->all; at++) {
         int64_t left = at;
         for (int i = s->n - 1; i >= 0; i--) {
-            int64_t n = s->hi[i] - s->lo[i] + 1;
-            v->syms[i] = s->lo[i] + left % n;
+            int64_t n = s->of[i].hi - s->of[i].lo + 1;
+            v->syms[i] = s->of[i].lo + left % n;
             left /= n;
         }
         if (!look_once(v, s)) return false;
@@ -235,7 +244,7 @@ static bool look_at_all(struct verify *v, struct space *s) {
  * symbol, together. */
 static bool look_at_windows(struct verify *v, struct space *s, int sym) {
     if (sym == s->n) return look_once(v, s);
-    for (int64_t k = s->lo[sym]; k <= s->window[sym]; k++) {
+    for (int64_t k = s->of[sym].lo; k <= s->of[sym].window; k++) {
         v->syms[sym] = k;
         if (!look_at_windows(v, s, sym + 1)) return false;
     }
@@ -247,10 +256,10 @@ static void find_windows(struct verify *v, struct space *s, const struct divisor
     s->rows = true;
     s->windows = 1;
     for (int i = 0; i < s->n; i++) {
-        int64_t end = s->lo[i] + 3 * d->period + 2;
-        s->window[i] = end < s->hi[i] ? end : s->hi[i];
-        if (end < s->hi[i]) s->rows = s->rows && d->exact && vf_counts_rows(v, i, d->period);
-        int64_t n = s->window[i] - s->lo[i] + 1;
+        int64_t end = s->of[i].lo + 3 * d->period + 2;
+        s->of[i].window = end < s->of[i].hi ? end : s->of[i].hi;
+        if (end < s->of[i].hi) s->rows = s->rows && d->exact && vf_counts_rows(v, i, d->period);
+        int64_t n = s->of[i].window - s->of[i].lo + 1;
         s->windows = n > ALL_VALUES || s->windows > ALL_VALUES ? ALL_VALUES + 1 : s->windows * n;
     }
 }
@@ -258,7 +267,7 @@ static void find_windows(struct verify *v, struct space *s, const struct divisor
 /* Contents of memory at the largest values, whatever the work so far. */
 static bool look_at_ends(struct verify *v, const struct space *s) {
     for (int i = 0; i < s->n; i++)
-        v->syms[i] = s->hi[i];
+        v->syms[i] = s->of[i].hi;
     v->round = et_arena_create();
     bool ok = !vf_instances(v) || vf_contents(v);
     et_arena_destroy(v->round);
@@ -269,15 +278,13 @@ static bool look_at_ends(struct verify *v, const struct space *s) {
 static bool look_around(struct verify *v) {
     struct space s = {.n = et_sym_count(v->x), .all = 1};
     struct divisors d;
-    if (s.n > MAX_SYMS) {
-        vf_error(v, -1, "more than %d dims", MAX_SYMS);
-        return false;
-    }
+    s.of = et_alloc(v->arena, (size_t)(s.n + 1) * sizeof *s.of);
     find_divisors(v, &d);
     for (int i = 0; i < s.n; i++) {
-        vf_sym_range(v, i, &s.lo[i], &s.hi[i]);
-        find_corners(&d, s.lo[i], s.hi[i], &s.corner[i]);
-        int64_t n = s.hi[i] - s.lo[i] + 1;
+        struct extent *of = &s.of[i];
+        vf_sym_range(v, i, &of->lo, &of->hi);
+        find_corners(&d, of->lo, of->hi, &of->corner);
+        int64_t n = of->hi - of->lo + 1;
         s.all = n > ALL_VALUES || s.all > ALL_VALUES ? ALL_VALUES + 1 : s.all * n;
     }
     find_windows(v, &s, &d);
@@ -287,7 +294,11 @@ static bool look_around(struct verify *v) {
     bool windows = s.rows && s.windows <= ALL_VALUES;
     if (windows && !look_at_windows(v, &s, 0)) return false;
     v->report->proved = windows && !v->skipped;
-    if (!look_at_ends(v, &s) || !look_at_corners(v, &s, 0)) return false;
+    int64_t limit = v->limit, few = v->report->work + limit / HOPELESS;
+    if (!v->report->exhaustive && !windows && few < limit) v->limit = few;
+    bool ok = look_at_ends(v, &s) && look_at_corners(v, &s, 0);
+    v->limit = limit;
+    if (!ok) return false;
     if (!v->report->proved && v->report->exhaustive && !look_at_all(v, &s)) return false;
     v->report->exhaustive &= s.all == v->report->values;
     v->report->proved |= v->report->exhaustive;
