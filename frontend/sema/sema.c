@@ -24,6 +24,9 @@ static void dim(et_sema *s, const et_stm *stm) {
         ok = et_sema_error(s, stm->hi->loc, "the bounds of '%s' are reversed: %lld is above %lld",
                            b->name, (long long)lo, (long long)hi);
     if (ok && hi > INT32_MAX) ok = et_sema_error(s, stm->hi->loc, "a dim is at most %d", INT32_MAX);
+    if (ok && et_sym_count(s->x) == ET_MAX_SYMS)
+        ok = et_sema_error(s, stm->names[0].loc, "'%s' is one dim too many: at most %d", b->name,
+                           ET_MAX_SYMS);
     b->poison = !ok;
     if (!ok) return;
     const char *name = et_graph_name(s->graph, b->name);

@@ -58,6 +58,7 @@ typedef enum { ET_ARG_QK = -1, ET_ARG_STATE = -2, ET_ARG_SEEN = -3 } et_own_arg;
 const char *et_own_arg_name(int arg); /* "qk"; NULL for others */
 
 #define ET_MAX_RANK 8
+#define ET_MAX_SYMS 64 /* of a program that is compiled */
 
 /* What is known of an integer before a launch. */
 typedef enum {

@@ -26,7 +26,7 @@ typedef struct {
 
 /* Where the bounds of the symbols are sampled: the least, the geometric mean, the largest. Beyond
  * ET_LARGE nothing changes in kind, so larger bounds decide like it. */
-enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64, ET_LARGE = 2048 };
+enum { ET_SAMPLES = 3, ET_LARGE = 2048 };
 void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
 
 /* Positions attended to, where only the launch knows. */

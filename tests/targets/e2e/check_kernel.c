@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_DEVICES = 16, MAX_KERNELS = 16, MAX_SYMS = 16, MAX_SIZES = 512 };
+enum { MAX_DEVICES = 16, MAX_KERNELS = 16, MAX_SIZES = 512 };
 
 struct kernel_check {
     et_arena *a;
     et_graph *g;
-    int64_t syms[MAX_SYMS];
+    int64_t syms[ET_MAX_SYMS];
     et_tensor_data **data; /* by value: expected after the run */
     void **start;          /* by value: bytes before the run */
     void **first;          /* by value: bytes the first run left */
