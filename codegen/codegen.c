@@ -300,6 +300,7 @@ static bool generate(cg *g, et_codegen_info *info) {
     LLVMDisposeTargetData(layout);
     g->family->begin_module(g);
     cg_begin_numbers(g);
+    cg_begin_random(g);
     if (cg_is_sequence(g))
         cg_sequence(g);
     else if (g->family->variants && g->whole->nvariants && !g->p->g->nmodels)

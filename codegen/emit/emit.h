@@ -114,6 +114,7 @@ struct cg {
     int nbodies;                /* functions of tiles that differ, of all programs */
     struct cg_numbers *numbers; /* of bodies that are alike but for these: numbers.c */
     bool in_body;               /* such a function is being emitted */
+    struct cg_random *random;   /* of the module (codegen/emit/philox.c) */
     bool *packed;               /* per argument that is a tensor: some product reads it packed */
     bool leave_out;             /* the products being emitted skip weights that are zero */
     val ticket;                 /* where the ticket of the next dynamic task is kept, or NULL */
@@ -246,6 +247,7 @@ val cg_emit_i64(cg *, et_expr);
 val cg_to_f32(cg *, val);       /* of any value of cg_emit */
 val cg_emit_f32(cg *, et_expr); /* converted to f32 */
 /* philox.c: a random number of 32 bits, by a seed and the counter's two words, of 32 bits each. */
+void cg_begin_random(cg *); /* once a module */
 val cg_philox(cg *, val seed, val i, val j);
 bool cg_is_uniform(cg *, et_expr);
 bool cg_divisible(cg *, et_expr, int64_t by);

@@ -124,6 +124,8 @@ typedef struct {
     int products, reads, writes, loads;
 } et_mix;
 
+enum { ET_ALL_DIVERGENT = 0xffff }; /* no parameter of a function is uniform */
+
 typedef struct et_family {
     const char *triple;
     const char *(*processor)(const cg *); /* LLVM's name of the target; NULL: its own */
@@ -138,7 +140,7 @@ typedef struct et_family {
      * parameter is the address of BYTES of arguments. */
     void (*declare_kernel)(cg *, size_t bytes);
     /* FN is a function that the kernel calls, never inlined. All its parameters are uniform but
-     * number DIVERGENT; the first is the kernel's. call_body does the same for each call. */
+     * number DIVERGENT, or none is. call_body does the same for each call. */
     void (*declare_body)(cg *, val fn, unsigned divergent);
     void (*call_body)(cg *, val call, unsigned divergent);
     void (*declare_local)(cg *); /* creates g->lds: g->lds_bytes of local memory, aligned to 16 */

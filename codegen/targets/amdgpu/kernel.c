@@ -61,7 +61,7 @@ void amdgpu_declare_kernel(cg *g, size_t bytes) {
 static const char body[] = "etcc-body";
 
 static bool is_scalar(cg *g, unsigned i, unsigned divergent) {
-    return i != divergent && !amdgpu_of(g)->vector_arguments;
+    return i != divergent && divergent != ET_ALL_DIVERGENT && !amdgpu_of(g)->vector_arguments;
 }
 
 void amdgpu_declare_body(cg *g, val fn, unsigned divergent) {

@@ -19,7 +19,7 @@ for kind in softmax rows norm group topk gather rotate reshape loop update produ
     done
     for n in 80 160; do
         sh "$src/bench/compile_curve.sh" --program $kind $n > chain.etg
-        "$bin/etcc" chain.etg --emit-llvm=chain.ll || die "$kind $n"
+        "$bin/etcc" chain.etg --unoptimised --emit-llvm=chain.ll || die "$kind $n"
         eval "functions$n=$(grep -c '^define' chain.ll)"
     done
     # An eighth more than twice as many, of what a pass meets a quarter more; of functions half as many more, since they differ by
