@@ -16,6 +16,7 @@ enum {
     STEPS = 64,      /* of a task: one more event is little beside so many, and what LLVM takes for
                       * a function grows faster than the function */
     ROW_STEPS = 10,  /* of one with a tile for each row, of which a router has some ten */
+    LOADS = 4 * STEPS, /* of all steps: LLVM's time grows so with these, too */
 };
 
 /* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
@@ -43,9 +44,9 @@ struct join {
     int *member_at; /* per grid: which member it is, or -1 */
     et_grid whole;  /* the first of them as one tile, or ROWS: a tile for each row */
     bool rows;
-    int bytes;  /* of their local memory, at most */
-    int nsteps; /* of all of them */
-    et_func f;  /* what they become */
+    int bytes;          /* of their local memory, at most */
+    int nsteps, nloads; /* of all of them */
+    et_func f;          /* what they become */
 };
 
 /* ---- does one read what the other wrote? ---- */
@@ -441,7 +442,7 @@ static void close_task(struct join *j) {
     for (int i = 0; i < j->nmembers; i++)
         j->member_at[j->member[i].grid] = -1;
     j->nmembers = 0;
-    j->bytes = j->nsteps = 0;
+    j->bytes = j->nsteps = j->nloads = 0;
     j->rows = false;
 }
 
@@ -461,6 +462,18 @@ static int member_bytes(const struct join *j, int func) {
     return f->lds_bytes + (kept > f->lds_bytes ? (int)kept : f->lds_bytes);
 }
 
+static void count_load(void *ctx, const et_step *s, int tensor, bool is_store,
+                       const et_expr *index) {
+    (void)s, (void)tensor, (void)index;
+    *(int *)ctx += !is_store;
+}
+
+static int loads_of(const struct join *j, int func) {
+    int n = 0;
+    et_func_accesses(j->p, &j->p->funcs[func], count_load, &n);
+    return n;
+}
+
 static void add_member(struct join *j, int g, const et_grid *whole) {
     const et_program *p = j->p;
     if (!j->nmembers) j->whole = *whole;
@@ -470,6 +483,7 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
     j->member_at[g] = j->nmembers - 1;
     j->bytes += member_bytes(j, whole->func);
     j->nsteps += p->funcs[whole->func].nsteps;
+    j->nloads += loads_of(j, whole->func);
 }
 
 /* Grid G, or WHOLE in its place, behind the members. */
@@ -477,7 +491,8 @@ static bool joins_as(const struct join *j, int g, const et_grid *whole) {
     const et_func *f = &j->p->funcs[whole->func];
     return whole->model == j->whole.model && whole->loop == j->whole.loop &&
            j->bytes + member_bytes(j, whole->func) <= ROOM &&
-           j->nsteps + f->nsteps <= (j->rows ? ROW_STEPS : STEPS) && reads(j, whole->func) &&
+           j->nsteps + f->nsteps <= (j->rows ? ROW_STEPS : STEPS) &&
+           j->nloads + loads_of(j, whole->func) <= LOADS && reads(j, whole->func) &&
            pays(j, &j->p->grids[g], whole);
 }
 

@@ -57,3 +57,16 @@ rows, place, owner, first = group(expert, 3)
 output o = gather(gather(x, owner), rows)
 ETG
 "$etcc" single.etg --target=gfx942 -o single.hsaco
+# A sum of 600 inputs is some forty steps, which would be one task, but for what they load.
+{
+    printf 'model many\ndim N in 1..4\n'
+    awk 'BEGIN {
+        for (i = 0; i < 600; i++) printf "input x%d : f32[N, 8]\n", i
+        print "y0 = x0"
+        for (i = 1; i < 600; i++) printf "y%d = y%d + x%d\n", i, i - 1, i
+        print "output y = y599"
+    }'
+} > many.etg
+"$etcc" many.etg --variants=1 -d tile > many.eti
+most=$(awk '/^func /{ n = 0 } { n += gsub(/%x[0-9]+\[/, ""); if (n > most) most = n } END { print most }' many.eti)
+[ "$most" -gt 100 ] && [ "$most" -le 256 ] || die "a task of $most loads"
