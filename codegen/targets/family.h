@@ -53,12 +53,14 @@ typedef struct {
     int (*excess)(et_dtype code);
     /* OUT: the same as pairs of f16, for types whose et_decode has `f16`. 8 bits: in order, exact.
      * 4 bits: pair p holds values p and p + 4, plus excess, times 16 where p is odd, plus
-     * above(code). */
+     * above(ET_F16, code). */
     void (*convert_f16)(cg *, et_dtype code, val word, val *out);
-    int (*above)(et_dtype code);
+    /* The same as pairs of bf16, none times 16, for types whose et_decode has `bf16`. */
+    void (*convert_bf16)(cg *, et_dtype code, val word, val *out);
+    int (*above)(et_dtype operand, et_dtype code);
     /* Puts eight values of 1 or 2 bits, the low end of VALUES, above the values of 4 bits that OUT
-     * has of those. */
-    void (*high)(cg *, int bits, val values, val *out);
+     * has of those as OPERAND. */
+    void (*high)(cg *, et_dtype operand, int bits, val values, val *out);
     val (*most)(cg *, val word); /* the unsigned maximum over the wave; all lanes are active */
 } et_pairs_family;
 

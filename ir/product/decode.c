@@ -75,10 +75,11 @@ static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, in
         if (c->streamed) d->streamed[i] = et_stream_load(g->p, s, i);
         for (int u = 0; u < units; u++)
             for (int o = 0; o < l.n; o++)
-                if (!(c->run && is_beside(c, i, l.load[o])) &&
+                if (!((c->run || c->bf16) && is_beside(c, i, l.load[o])) &&
                     !add_raw(g, c, d, i, l.load[o], u, most_raws(&l)))
                     return false;
         if (c->run && !et_runs_raws(g, c, d, i, &l)) return false;
+        if (c->bf16 && !et_bare_raws(g, c, d, i, &l)) return false;
         d->nraws += d->count[i];
     }
     return true;
@@ -256,6 +257,11 @@ bool et_decode_exact(const et_product_cx *g, const et_mainloop *c) {
     return et_decode_scaled(g, c, 0, &s) && s.exact && !s.high.id;
 }
 
+bool et_decode_apart(const et_product_cx *g, const et_mainloop *c) {
+    et_dtype type = et_decode_type(g, c, 0);
+    return et_dtype_bits(type) == 4;
+}
+
 int64_t et_decode_more(const et_product_cx *g, const et_mainloop *c) {
     et_scaled s;
     return et_decode_scaled(g, c, 0, &s) ? s.more : 0;
@@ -330,7 +336,7 @@ bool et_decode_f16(const et_product_cx *g, et_mainloop *c) {
     et_mainloop by = *c;
     by.unscaled = by.f16 = true;
     by.row_scaled = scales;
-    by.pair_gap = et_dtype_bits(et_decode_type(g, c, 0)) == 4 ? HIGH_APART : 1;
+    by.pair_gap = et_decode_apart(g, c) ? HIGH_APART : 1;
     by.room = room;
     by.times = 1;
     by.fr = f16->few;

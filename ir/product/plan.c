@@ -8,7 +8,7 @@ static bool no(const char **out_why, const char *why) {
 
 /* Decoding that needs registers of what is loaded. */
 static bool computes(const et_product_plan *w) {
-    return w->decode >= ET_DECODE_COMPUTED && w->decode <= ET_DECODE_F16;
+    return w->decode >= ET_DECODE_COMPUTED && w->decode <= ET_DECODE_BF16;
 }
 
 /* Where b comes from is the step's and the target's; a plan says the same, or is another's. */
@@ -88,6 +88,8 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
     et_mainloop_few(g, c, w->sets, w->in_turn);
     if (w->decode == ET_DECODE_F16 && !et_decode_f16(g, c))
         return no(out_why, "b cannot be multiplied as f16");
+    if (w->decode == ET_DECODE_BF16 && !et_decode_bf16(g, c))
+        return no(out_why, "b cannot be multiplied as bf16 without its scale");
     if (w->decode == ET_DECODE_UNSCALED && !et_decode_unscaled(g, c))
         return no(out_why, "b cannot be multiplied without its scale");
     c->results = et_layout_sums(c->sums);
@@ -151,6 +153,9 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     if (w->run && (w->decode != ET_DECODE_F16 || w->run != et_runs_of(g, c)))
         return no(out_why, "runs of a row's k cannot have a column each");
     c->run = w->run;
+    c->bf16 = w->decode == ET_DECODE_BF16;
+    if (c->bf16 && !et_bare_may(g, c))
+        return no(out_why, "b cannot be multiplied as bf16 without its scale");
     if (!cut(g, c, w, out_why) || !decode(g, c, w, out_why)) return false;
     et_mainloop_count(c);
     if (weights_of(c) != w->weights) return no(out_why, "weights do not come from there");

@@ -89,6 +89,7 @@ typedef struct {
     bool ring;                /* comes through the weight stream, */
     const et_auxiliary *side; /* beside that; or NULL */
     et_columns columns;       /* of runs */
+    int first, each; /* elements of so many groups of k's of a wave's part, with bf16; or 0 */
 } et_raw;
 typedef struct {
     /* Variables: k = chunk * chunk_k + part * chunk_k / wk + u * unit_k + group * lane_k + j. */
@@ -118,7 +119,8 @@ typedef struct et_mainloop {
     int size;                    /* bytes of an operand element */
     int bits;                    /* of an element of b where it comes from */
     bool unscaled;               /* quantised values are multiplied without their scale, */
-    bool f16;                    /* and so is the row, as f16 */
+    bool f16;                    /* and so is the row, as f16; */
+    bool bf16;                   /* or as bf16, by several rows */
     bool row_scaled;             /* which is scaled by a power of two to fit f16 */
     int pair_gap;         /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;           /* consecutive k in one fragment of a lane */
@@ -317,6 +319,18 @@ et_expr et_runs_k(const et_product_cx *, const et_mainloop *, int turn, int v);
 bool et_runs_raws(const et_product_cx *, const et_mainloop *, et_computed *, int i,
                   const et_loads *);
 
+/* ---- bare.c: values as bf16 without their scale, by several rows ---- */
+/* May C be multiplied so, if chunks and loads turn out to suit that? Is it, with these? Then it is;
+ * false, and nothing changes, where it cannot be. */
+bool et_bare_may(const et_product_cx *, const et_mainloop *);
+bool et_decode_bf16(const et_product_cx *, et_mainloop *);
+int et_bare_parts(const et_mainloop *); /* of a unit, whose k's share scales */
+et_expr et_bare_k(const et_product_cx *, const et_mainloop *, int u, int part); /* the first k */
+/* What comes beside product I's values, as loads; false where some does not, or groups of k's do
+ * not divide a wave's part. */
+bool et_bare_raws(const et_product_cx *, const et_mainloop *, et_computed *, int i,
+                  const et_loads *);
+
 struct et_scaled;
 /* Is B[I] quantised values times a scale that is the same for a lane's k's? */
 bool et_decode_scaled(const et_product_cx *, const et_mainloop *, int i, struct et_scaled *out);
@@ -337,6 +351,8 @@ int et_decode_each(const et_product_cx *,
                    const et_mainloop *); /* numbers of a run: 2 with minima */
 /* Are codes times a scale of bf16, as packed pairs have them? */
 bool et_decode_exact(const et_product_cx *, const et_mainloop *);
+/* Are values of 4 bits paired with such as are 4 k's on, as f16 and bf16? */
+bool et_decode_apart(const et_product_cx *, const et_mainloop *);
 int64_t et_decode_more(const et_product_cx *, const et_mainloop *); /* what is added to codes */
 
 /* The fragment of f32 whose product with ones turns scales of b's rows into those of sums; NULL. */

@@ -123,7 +123,7 @@ static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_aux
                           .wide = wide};
     out->copies = (items + wave - 1) / wave;
     int64_t next = et_stream_apart(g->p, c->s, b->load) * bits / 8;
-    if ((c->run || b->group == 1) && !wide && next > 0 && wave % pieces == 0)
+    if ((c->run || c->bf16 || b->group == 1) && !wide && next > 0 && wave % pieces == 0)
         out->on = next * (wave / pieces);
     return items % wave == 0 || wave % items == 0;
 }
@@ -140,7 +140,7 @@ const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *g, const et_mainl
             if (!plan_side(g, c, &b[j], at, side)) continue;
             int end = at + c->s->tn * side->pitch;
             int sources = side->on ? 1 : side->copies;
-            int most = c->run ? ET_MOST_AUXILIARY_COPIES : ET_USUAL_AUXILIARY_COPIES;
+            int most = c->run || c->bf16 ? ET_MOST_AUXILIARY_COPIES : ET_USUAL_AUXILIARY_COPIES;
             if (end > g->p->ring.bytes || sides->sources + sources > most ||
                 side->copies > ET_MOST_ALIKE_COPIES)
                 continue;

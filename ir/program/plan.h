@@ -23,6 +23,7 @@ typedef enum {
     ET_DECODE_PAIRS,
     ET_DECODE_UNSCALED,
     ET_DECODE_F16,
+    ET_DECODE_BF16,
     ET_DECODE_FP8
 } et_decode_as;
 /* What a product asks for before the waits of its tile: its first weights; the same, as a tensor

@@ -62,7 +62,8 @@ typedef struct {
     /* Packed pairs of bf16: number p of a word's values goes with number p + pairs, where p counts
      * those that are not second in a pair already; 1 or half a word's. 0: none are made. */
     int pairs;
-    bool f16;      /* two at a time become f16 */
+    bool f16;      /* two at a time become f16, */
+    bool bf16;     /* or bf16 */
     bool unscaled; /* they become operands without their scale, by which sums are multiplied, */
     float times;   /* and such sums, too, by this */
 } et_decode;
@@ -98,6 +99,9 @@ typedef struct et_target {
      * places: of operands whose fragment above has no `packed`. */
     const et_fragment *either;
     int neither;
+    /* Of bf16, for weights without their scale: sums of 8 and of 16 rows m, which a lane has of the
+     * rows n that it has weights of. NULL: there are none. */
+    const et_fragment *bare;
     int spread;      /* a lane of a 2:4 product has its k's so many at a time, those of other lanes
                         between; 0: all next to each other */
     float fp8_times; /* what a sum of fp8 x fp8 products has to be multiplied by, where there is a

@@ -250,6 +250,7 @@ static double b_ops(const et_machine *m, const et_step *s, const et_element_cost
                                                        [ET_DECODE_PAIRS] = pairs,
                                                        [ET_DECODE_UNSCALED] = bare > 0 ? bare : one,
                                                        [ET_DECODE_F16] = eight ? one : pairs,
+                                                       [ET_DECODE_BF16] = bare > 0 ? bare : pairs,
                                                        [ET_DECODE_FP8] = 0};
     bool plain = decode == ET_DECODE_PLAIN && s->stage_b < 0 && !(b->ops > 0);
     return of[decode] > 0 || plain || decode == ET_DECODE_FP8 ? of[decode] : b->ops + 1;

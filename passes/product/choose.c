@@ -112,6 +112,24 @@ static void share(const et_product_cx *g, et_mainloop *c, const et_mainloop *pla
 
 static void rows(const et_product_cx *g, et_mainloop *c, bool own);
 
+/* The most units of BY, whose lanes' k's are known, that are multiplied AS that; else false. */
+static bool find_units(const et_product_cx *g, const et_mainloop *by, et_decode_as as,
+                       et_mainloop *out) {
+    int wide = by->s->wk * by->unit_k, units = ring_units(by, wide, g->p->ring.bytes);
+    int most = room_of_row(g, by, true) / wide;
+    for (units = units < most ? units : most; units > 0; units--) {
+        et_mainloop now = *by;
+        if (!may_stream(g, by, wide * units) || !et_mainloop_compute(g, &now, units)) continue;
+        et_mainloop found = now;
+        et_mainloop_count(&now);
+        rows(g, &now, false);
+        if (now.plan.decode != as || (as == ET_DECODE_F16 && et_decode_exact(g, &now))) continue;
+        *out = found;
+        return true;
+    }
+    return false;
+}
+
 /* A lane takes as much as one load brings from a stage of the ring, whoever shares a scale: each
  * run of k's that do has a column of its own. */
 static bool deal_runs(const et_product_cx *g, et_mainloop *c) {
@@ -123,25 +141,25 @@ static bool deal_runs(const et_product_cx *g, et_mainloop *c) {
         et_mainloop by = *c;
         et_mainloop_lane_k(&by, k);
         by.run = run;
-        int wide = by.s->wk * by.unit_k, units = ring_units(&by, wide, g->p->ring.bytes);
-        int most = room_of_row(g, &by, true) / wide;
-        for (units = units < most ? units : most; units > 0; units--) {
-            et_mainloop now = by;
-            if (!may_stream(g, &by, wide * units) || !et_mainloop_compute(g, &now, units)) continue;
-            et_mainloop found = now;
-            et_mainloop_count(&now);
-            rows(g, &now, false);
-            if (now.plan.decode != ET_DECODE_F16 || et_decode_exact(g, &now)) continue;
-            *c = found;
-            return true;
-        }
+        if (find_units(g, &by, ET_DECODE_F16, c)) return true;
     }
     return false;
 }
 
+/* Several rows have the operand's columns, so a lane takes k's that share a scale with those of the
+ * other lanes. */
+static bool deal_bare(const et_product_cx *g, et_mainloop *c) {
+    enum { LANE = 8 };
+    et_mainloop by = *c;
+    if (c->direct || c->stages || c->side_by_side || g->orders || !et_bare_may(g, c)) return false;
+    et_mainloop_lane_k(&by, LANE);
+    by.bf16 = true;
+    return find_units(g, &by, ET_DECODE_BF16, c);
+}
+
 /* From a stage of the ring a lane takes as much as one load brings, if it can. */
 static void decode(const et_product_cx *g, et_mainloop *c) {
-    if (c->direct || c->stages || c->side_by_side || deal_runs(g, c)) return;
+    if (c->direct || c->stages || c->side_by_side || deal_runs(g, c) || deal_bare(g, c)) return;
     et_mainloop plain = *c;
     int lane_k = c->lane_k, kw = c->kc / c->s->wk;
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
@@ -175,10 +193,12 @@ static void turns(const et_product_cx *g, et_mainloop *c) {
 }
 
 static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
-    c->rows_ahead = et_rows_most_ahead(g, c);
+    c->rows_ahead = c->bf16 ? 0 : et_rows_most_ahead(g, c);
     et_mainloop_rows(g, c);
     turns(g, c);
-    if (!g->orders && et_decode_f16(g, c))
+    if (c->bf16 && et_decode_bf16(g, c))
+        c->plan.decode = ET_DECODE_BF16;
+    else if (!g->orders && et_decode_f16(g, c))
         c->plan.decode = ET_DECODE_F16;
     else if (!g->orders && et_decode_unscaled(g, c))
         c->plan.decode = ET_DECODE_UNSCALED;

@@ -84,6 +84,17 @@ val cg_auxiliary_columns(cg *g, const et_contract *c, const et_raw *r, val chunk
     return bits << two < 32 ? LLVMBuildZExt(g->b, v, g->i32, "") : v;
 }
 
+val cg_auxiliary_units(cg *g, const et_contract *c, const et_raw *r, val chunk, val stage,
+                       int row) {
+    const et_auxiliary *side = r->side;
+    int each = dtype_bits(g, side->load), bits = each * r->each;
+    val at = LLVMBuildUDiv(g->b, c->at.kpart, cg_i32(g, side->group), "");
+    at = cg_muli(g, cg_addi(g, at, r->first), each / 8);
+    if (side->wide) at = cg_add(g, at, behind(g, c, side, chunk, row));
+    val v = bits_at(g, c, side, stage, row, at, bits, bits / 8);
+    return bits < 32 ? LLVMBuildZExt(g->b, v, g->i32, "") : v;
+}
+
 /* ---- by the producer ---- */
 
 /* The lane's copy of a chunk, of those from number FIRST on. */

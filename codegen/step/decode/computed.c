@@ -56,7 +56,9 @@ static void take_row(cg *g, const et_contract *c, val chunk, val stage, int i, i
         const et_raw *r = &d->raw[i][o];
         if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
-        if (r->side && r->columns)
+        if (r->side && r->each)
+            out[o] = cg_auxiliary_units(g, c, r, chunk, stage, row);
+        else if (r->side && r->columns)
             out[o] = cg_auxiliary_columns(g, c, r, chunk, stage, row);
         else if (r->side && r->n > 1)
             out[o] = cg_auxiliary_codes(g, c, r->side, stage, row, k, r->n);
@@ -151,17 +153,25 @@ void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw,
     }
 }
 
+/* Bits AT on of LOADED, whole words or less than one, as an element of type T that NODE loads. */
+static void remember_bits(cg *g, et_expr node, et_dtype t, val loaded, int at) {
+    et_node_x x = *et_x(g->x, node);
+    int bits = et_dtype_bits(t);
+    if (LLVMTypeOf(loaded) != g->i32) loaded = cg_extract(g, loaded, at / 32);
+    if (at % 32) loaded = LLVMBuildLShr(g->b, loaded, cg_i32(g, at % 32), "");
+    if (bits < 32) loaded = LLVMBuildTrunc(g->b, loaded, bits == 8 ? g->i8 : g->i16, "");
+    if (bits > 8) loaded = LLVMBuildBitCast(g->b, loaded, cg_storage(g, t), "");
+    cg_remember(g, node, cg_loaded_one(g, x.i2, x.i, loaded, et_int(g->x, 0)));
+}
+
 /* The lane's column number V of what R loaded, as its element. */
 static void remember_column(cg *g, const et_contract *c, const et_raw *r, val loaded, int v) {
     et_node_x x = *et_x(g->x, r->load);
     et_dtype t = g->p->tensors[x.i].shape.dtype;
-    int bits = et_dtype_bits(t), turn = r->u / et_runs_units(&c->p);
+    int turn = r->u / et_runs_units(&c->p);
     et_expr node = et_subst_var(g->x, r->load, c->p.s->kvar, et_runs_k(cg_cx(g), &c->p, turn, v));
-    if (r->columns == ET_COLUMNS_BOTH && v)
-        loaded = LLVMBuildLShr(g->b, loaded, cg_i32(g, bits), "");
-    if (bits < 32) loaded = LLVMBuildTrunc(g->b, loaded, bits == 8 ? g->i8 : g->i16, "");
-    if (bits > 8) loaded = LLVMBuildBitCast(g->b, loaded, cg_storage(g, t), "");
-    cg_remember(g, node, cg_loaded_one(g, x.i2, x.i, loaded, et_int(g->x, 0)));
+    bool second = r->columns == ET_COLUMNS_BOTH && v;
+    remember_bits(g, node, t, loaded, second ? et_dtype_bits(t) : 0);
 }
 
 void cg_contract_of_columns(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u,
@@ -185,6 +195,37 @@ void cg_contract_of_columns(cg *g, const et_contract *c, val chunk, const val *r
             *out++ = cg_emit_f32(g, et_subst_var(g->x, e, c->p.s->kvar, k));
             cg_scope_end(g, mark);
         }
+}
+
+/* What R loaded for PART of unit U, if it did. */
+static void remember_part(cg *g, const et_contract *c, const et_raw *r, val loaded, int u,
+                          int part) {
+    if (!r->each) return;
+    et_dtype t = g->p->tensors[et_x(g->x, r->load)->i].shape.dtype;
+    int first = u * c->p.unit_k + part * c->p.unit_k / et_bare_parts(&c->p);
+    int at = first / r->side->group - r->first;
+    if (at < 0 || at >= r->each) return;
+    et_expr k = et_bare_k(cg_cx(g), &c->p, u, part);
+    et_expr node = et_same_in_run(g->x, r->load, c->p.s->kvar, k, c->p.lane_k);
+    remember_bits(g, node, t, loaded, at * et_dtype_bits(t));
+}
+
+void cg_contract_of_part(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u,
+                         int part, et_expr e, val *out) {
+    const et_computed *d = c->p.computed;
+    int rows = c->p.nsub * c->p.rows_n;
+    et_expr k = et_bare_k(cg_cx(g), &c->p, u, part);
+    e = et_same_in_run(g->x, e, c->p.s->kvar, k, c->p.lane_k);
+    for (int p = 0; p < i; p++)
+        raw += (ptrdiff_t)rows * d->count[p];
+    for (int row = 0; row < rows; row++, raw += d->count[i]) {
+        int mark = cg_scope(g);
+        bind(g, c, chunk, row);
+        for (int o = 0; o < d->count[i]; o++)
+            remember_part(g, c, &d->raw[i][o], raw[o], u, part);
+        out[row] = cg_emit_f32(g, e);
+        cg_scope_end(g, mark);
+    }
 }
 
 void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, int from, int to,
@@ -214,7 +255,8 @@ const struct et_decoding *cg_decoding_of(const et_mainloop *p) {
     static const struct et_decoding *const ways[] = {
         [ET_DECODE_PLAIN] = NULL,         [ET_DECODE_COMPUTED] = &elements,
         [ET_DECODE_PAIRS] = &pairs,       [ET_DECODE_UNSCALED] = &cg_decode_unscaled,
-        [ET_DECODE_F16] = &cg_decode_f16, [ET_DECODE_FP8] = NULL,
+        [ET_DECODE_F16] = &cg_decode_f16, [ET_DECODE_BF16] = &cg_decode_bf16,
+        [ET_DECODE_FP8] = NULL,
     };
     if (p->run) return &cg_decode_runs;
     return ways[p->plan.decode];

@@ -40,6 +40,10 @@ void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, i
  * that unit U is of. */
 void cg_contract_of_columns(cg *, const et_contract *, val chunk, const val *raw, int i, int u,
                             et_expr e, val *out);
+/* With bf16, E, the same for the k's of PART of unit U, for each of the lane's rows of product I.
+ */
+void cg_contract_of_part(cg *, const et_contract *, val chunk, const val *raw, int i, int u,
+                         int part, et_expr e, val *out);
 /* The number in RAW of the load VALUES of unit U. */
 int cg_contract_raw_of(const et_raw *raw, int u, et_expr values);
 
@@ -50,8 +54,11 @@ void cg_contract_pair_up(const et_contract *, int n, val *v);
 
 /* ---- unscaled.c: quantised values without their scale ---- */
 extern const struct et_decoding cg_decode_unscaled, cg_decode_f16;
-/* A unit's values as f16, above what the family puts them. */
-val cg_contract_unit_f16(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
+/* A unit's values as f16 or bf16, above what the family puts them. */
+val cg_contract_unit_bare(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
+
+/* ---- bf16.c: quantised values as bf16, without their scale, by several rows ---- */
+extern const struct et_decoding cg_decode_bf16;
 
 /* ---- runs.c: the same, with a column for each run of k's that share a scale ---- */
 extern const struct et_decoding cg_decode_runs;
@@ -91,6 +98,7 @@ val cg_auxiliary_value(cg *, const et_contract *, const et_auxiliary *, val chun
 val cg_auxiliary_codes(cg *, const et_contract *, const et_auxiliary *, val stage, int row, val k,
                        int n);
 val cg_auxiliary_columns(cg *, const et_contract *, const et_raw *, val chunk, val stage, int row);
+val cg_auxiliary_units(cg *, const et_contract *, const et_raw *, val chunk, val stage, int row);
 /* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
  * and on by so many CHUNKS, NULL: by one. */
 int cg_auxiliary_begin(cg *, const et_contract *, val *from);

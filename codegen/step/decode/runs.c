@@ -53,7 +53,7 @@ void cg_runs_note(cg *g, const et_contract *c, val item, val there, val halves) 
     val staged = LLVMBuildFAdd(g->b, sum[0], sum[1], "");
     val all = c->p.pair_gap > 1 ? cg_fma(g, sum[1], cg_f32(g, 16), sum[0]) : staged;
     val first = cg_fma(g, all, cg_f32(g, (double)more),
-                       LLVMBuildFMul(g->b, staged, cg_f32(g, -of->above(code)), ""));
+                       LLVMBuildFMul(g->b, staged, cg_f32(g, -of->above(ET_F16, code)), ""));
     val keep[] = {first, all};
     for (int n = 1; n < c->p.run / EACH; n *= 2)
         for (int i = 0; i < each; i++)
@@ -201,7 +201,7 @@ val cg_runs_sum(cg *g, const et_contract *c, val sum) {
 }
 
 const struct et_decoding cg_decode_runs = {
-    .unit = cg_contract_unit_f16,
+    .unit = cg_contract_unit_bare,
     .multiply = multiply,
     .end = end,
 };

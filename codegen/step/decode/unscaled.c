@@ -84,8 +84,8 @@ static val some_bits(cg *g, val v, int at, int n) {
     return at % 32 + n < 32 ? LLVMBuildAnd(g->b, v, cg_i32(g, (1 << n) - 1), "") : v;
 }
 
-val cg_contract_unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw *raw,
-                         const val *v) {
+val cg_contract_unit_bare(cg *g, const et_contract *c, int i, int u, const et_raw *raw,
+                          const val *v) {
     et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
     et_scaled s = of_product(g, c, i);
     val all = v[cg_contract_raw_of(raw, u, s.load)];
@@ -93,11 +93,15 @@ val cg_contract_unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw
     int per = 32 / et_dtype_bits(code);
     for (int w = 0; w < c->p.lane_k / per; w++) {
         val *out = words + (ptrdiff_t)per / 2 * w;
-        g->family->pairs->convert_f16(g, code, word_of(g, all, w), out);
+        if (c->p.f16)
+            g->family->pairs->convert_f16(g, code, word_of(g, all, w), out);
+        else
+            g->family->pairs->convert_bf16(g, code, word_of(g, all, w), out);
         if (!s.high.id) continue;
         int bits = et_dtype_bits(g->p->tensors[et_x(g->x, s.high)->i].shape.dtype);
         val high = v[cg_contract_raw_of(raw, u, s.high)];
-        g->family->pairs->high(g, bits, some_bits(g, high, w * per * bits, per * bits), out);
+        high = some_bits(g, high, w * per * bits, per * bits);
+        g->family->pairs->high(g, c->p.f16 ? ET_F16 : ET_BF16, bits, high, out);
     }
     return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }
@@ -235,7 +239,7 @@ static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
 /* Do sums of product I need a factor or a term behind the instruction? */
 static bool corrects(cg *g, const et_contract *c, int i, int u) {
     return added_to(g, c, i, u).id || minimum_of(g, c, i, u).id ||
-           (c->p.f16 && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
+           (c->p.f16 && g->family->pairs->above(ET_F16, et_decode_type(cg_cx(g), &c->p, i)) > 0);
 }
 
 /* The product whose sums of row's elements are product I's: the first, where runs are the same. */
@@ -268,7 +272,7 @@ static val row_of_words(cg *g, const et_contract *c, int first, int second) {
 static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, int in_a, val *row) {
     if (summed_with(g, c, i) < i) return row[0];
     int one = c->p.f16 || c->p.s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
-    int second = et_dtype_bits(et_decode_type(cg_cx(g), &c->p, i)) == 4 ? SIXTEENS : one;
+    int second = c->p.pair_gap > 1 ? SIXTEENS : one;
     val b[] = {row_of_words(g, c, one, one), c->p.f16 ? row_of_words(g, c, one, second) : NULL};
     if (!as_before(g, c, i, u))
         row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->p.sets * c->p.results)));
@@ -283,7 +287,8 @@ static val times_plus(cg *g, val a, val b, val sum) {
 /* SUM of halves without what they are above codes, and with MORE for each of the lane's rows, or
  * nothing; ROW: as row_sum has it. */
 static val correct(cg *g, const et_contract *c, int i, val row, const val *more, val sum) {
-    val above = cg_f32(g, -g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)));
+    et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
+    val above = cg_f32(g, -g->family->pairs->above(ET_F16, code));
     for (int j = 0; j < c->p.sets; j++)
         for (int r = 0; r < c->p.results; r++) {
             int own = c->p.row_packed ? cg_row_packed_value(c, j) : j * c->p.results + r % 2;
@@ -397,7 +402,7 @@ const struct et_decoding cg_decode_unscaled = {
 };
 
 const struct et_decoding cg_decode_f16 = {
-    .unit = cg_contract_unit_f16,
+    .unit = cg_contract_unit_bare,
     .begin = begin,
     .scale = scale_pieces,
     .multiply = multiply_unscaled,

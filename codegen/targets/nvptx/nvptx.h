@@ -28,7 +28,7 @@ struct nvptx_packed {
 };
 
 enum { NVPTX_EITHER = 2 };
-extern const et_fragment nvptx_either[NVPTX_EITHER];
+extern const et_fragment nvptx_either[NVPTX_EITHER], nvptx_bare[];
 enum { NVPTX_FRAGMENTS = 3 };
 extern const et_fragment nvptx_fragments[NVPTX_FRAGMENTS];
 
@@ -38,7 +38,7 @@ extern const et_family et_nvptx;
     .family = &et_nvptx, .wave = 32, .loads = 16, .copies = true, .wide_words = true,              \
     .prefetches = true, .columns8 = true, .scarce = true, .simds = 4,                              \
     .fragments = nvptx_fragments, .nfragments = NVPTX_FRAGMENTS, .either = nvptx_either,           \
-    .neither = NVPTX_EITHER, .spread = 2
+    .neither = NVPTX_EITHER, .bare = nvptx_bare, .spread = 2
 const struct nvptx *nvptx_of(const cg *); /* facts of the target that is being compiled for */
 const char *nvptx_processor(const cg *);
 
@@ -100,10 +100,12 @@ extern const et_pairs_family nvptx_pairs;
 /* The decodings that it has, on targets with arithmetic of bf16x2. */
 #define NVPTX_DECODE                                                                               \
     {                                                                                              \
-        [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true}, [ET_I8] = {.f16 = true},  \
-        [ET_U4] = {.pairs = 4, .f16 = true}, [ET_I4] = {                                           \
+        [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true},                           \
+        [ET_I8] = {.f16 = true, .bf16 = true}, [ET_U4] = {.pairs = 4, .f16 = true, .bf16 = true},  \
+        [ET_I4] = {                                                                                \
             .pairs = 4,                                                                            \
-            .f16 = true                                                                            \
+            .f16 = true,                                                                           \
+            .bf16 = true                                                                           \
         }                                                                                          \
     }
 

@@ -13,9 +13,15 @@ static int power(et_dtype code, int p) {
     return p % 2 ? UNIT - 4 : UNIT;
 }
 
-/* With the sign bit flipped, signed integers of four bits count from -8 on, of eight from -128. */
+/* With the sign bit flipped, signed integers of four bits count from -8 on, of eight, as values of
+ * a table are, from -128. */
 static int excess(et_dtype code) {
     return code == ET_I4 ? 8 : code == ET_I8 ? 128 : 0;
+}
+
+/* The bytes of LOW and HIGH that WHICH has the numbers of. */
+static val pick(cg *g, val low, val high, val which) {
+    return cg_call(g, "llvm.nvvm.prmt", 0, NULL, 3, (val[]){low, high, which});
 }
 
 static val two_of(cg *g, val word) {
@@ -25,8 +31,7 @@ static val two_of(cg *g, val word) {
 /* Bytes 2 P and 2 P + 1, each sign-extended to 16 bits and shifted to its place in a bf16. */
 static val e4m3(cg *g, val word, int p) {
     static const int spread[] = {0x9180, 0xb3a2};
-    val args[] = {word, cg_i32(g, 0), cg_i32(g, spread[p])};
-    val w = cg_call(g, "llvm.nvvm.prmt", 0, NULL, 3, args);
+    val w = pick(g, word, cg_i32(g, 0), cg_i32(g, spread[p]));
     w = LLVMBuildAnd(g->b, LLVMBuildShl(g->b, w, cg_i32(g, 4), ""), cg_i32(g, 0x87f087f0), "");
     return two_of(g, w);
 }
@@ -56,47 +61,74 @@ static void take(cg *g, et_dtype code, val word, val *out) {
     }
 }
 
-/* In an f16 from 1024 on the lowest bit counts ones: values are put there, and 4 bits higher. */
-static int above(et_dtype code) {
+enum { SEVEN = 0x007f007f, TOP = 0x00800080 };
+enum { F16_1024 = 0x64006400, BF16_128 = 0x43004300, BF16_MINUS_128 = (int)0xc300c300 };
+
+/* In an f16 from 1024 on the lowest bit counts ones: values are put there, and 4 bits higher. In a
+ * bf16 from 128 on, likewise, but there are no more than 7 bits. */
+static int above(et_dtype operand, et_dtype code) {
+    if (operand == ET_BF16) return code == ET_I8 ? -128 : 128;
     return code == ET_E4M3 ? 0 : 1024;
 }
 
 /* The bits of WORD in MASK combined with those of ABOVE, by one lop3. Of two operations with a
  * constant each ptxas emits two instructions, rather than keep a constant in a register. */
-static val put_above(cg *g, val word, int mask) {
-    static const char text[] = "lop3.b32 $0, $1, $2, 0x64006400, 0xea;", where[] = "=r,r,n";
-    LLVMTypeRef t[] = {g->i32, g->i32}, type = LLVMFunctionType(g->i32, t, 2, false);
+static val put_above(cg *g, val word, int mask, int above) {
+    static const char text[] = "lop3.b32 $0, $1, $2, $3, 0xea;", where[] = "=r,r,n,n";
+    LLVMTypeRef t[] = {g->i32, g->i32, g->i32}, type = LLVMFunctionType(g->i32, t, 3, false);
     val lop = LLVMGetInlineAsm(type, text, sizeof text - 1, where, sizeof where - 1, false, false,
                                LLVMInlineAsmDialectATT, false);
-    return LLVMBuildCall2(g->b, type, lop, (val[]){word, cg_i32(g, mask)}, 2, "");
+    val in[] = {word, cg_i32(g, mask), cg_i32(g, above)};
+    return LLVMBuildCall2(g->b, type, lop, in, 3, "");
 }
 
-/* Bytes, from -128 on, as the low ends of two f16 each. */
+/* Bytes, from -128 on and with their signs flipped, as the low ends of two f16 each. */
 static void bytes_above(cg *g, val word, val *out) {
     static const int spread[] = {0x4140, 0x4342};
-    word = LLVMBuildXor(g->b, word, cg_i32(g, (int)0x80808080), "");
-    for (int p = 0; p < 2; p++) {
-        val args[] = {word, cg_i32(g, 0x64646464), cg_i32(g, spread[p])};
-        out[p] = cg_call(g, "llvm.nvvm.prmt", 0, NULL, 3, args);
-    }
+    for (int p = 0; p < 2; p++)
+        out[p] = pick(g, word, cg_i32(g, 0x64646464), cg_i32(g, spread[p]));
 }
 
 static void halves(cg *g, et_dtype code, val word, val *out) {
     val two = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i16, 2), "");
     if (code == ET_I8) {
-        bytes_above(g, word, out);
+        bytes_above(g, LLVMBuildXor(g->b, word, cg_i32(g, (int)0x80808080), ""), out);
         return;
     }
     if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
     for (int p = 0; p < 4 && code != ET_E4M3; p++) {
         if (p == 2) word = LLVMBuildLShr(g->b, word, cg_i32(g, 8), "");
-        out[p] = put_above(g, word, p % 2 ? HIGH : LOW);
+        out[p] = put_above(g, word, p % 2 ? HIGH : LOW, F16_1024);
     }
     if (code != ET_E4M3) return;
     for (int i = 0; i < 2; i++) {
         val codes = cg_extract(g, two, i);
         val v = cg_call(g, "llvm.nvvm.e4m3x2.to.f16x2.rn", 0, NULL, 1, &codes);
         out[i] = LLVMBuildBitCast(g->b, v, g->i32, "");
+    }
+}
+
+/* Of a signed byte the lower bits count from 128 on, and the highest one says whether 128 or 256 is
+ * subtracted. */
+static void bytes_bf16(cg *g, val word, val *out) {
+    static const int spread[] = {0x4140, 0x4342};
+    for (int p = 0; p < 2; p++) {
+        val w = pick(g, word, cg_i32(g, 0), cg_i32(g, spread[p]));
+        val low = two_of(g, put_above(g, w, SEVEN, BF16_128));
+        val high = two_of(g, put_above(g, w, TOP, BF16_MINUS_128));
+        out[p] = LLVMBuildBitCast(g->b, LLVMBuildFAdd(g->b, low, high, ""), g->i32, "");
+    }
+}
+
+static void of_bf16(cg *g, et_dtype code, val word, val *out) {
+    if (code == ET_I8) {
+        bytes_bf16(g, word, out);
+        return;
+    }
+    if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
+    for (int p = 0; p < 4; p++) {
+        val w = p ? LLVMBuildLShr(g->b, word, cg_i32(g, 4 * p), "") : word;
+        out[p] = put_above(g, w, LOW, BF16_128);
     }
 }
 
@@ -107,11 +139,11 @@ static val up(cg *g, val v, int n) {
 
 /* Values p and p + 4 to the halves of a word, then above four bits of those, or of sixteen times
  * those. */
-static void high(cg *g, int bits, val values, val *out) {
+static void high(cg *g, et_dtype operand, int bits, val values, val *out) {
     int one = (1 << bits) - 1, both = one << 16 | one;
     val w = LLVMBuildOr(g->b, values, up(g, values, 16 - 4 * bits), "");
     for (int p = 0; p < 4; p++) {
-        int to = p % 2 ? 8 : 4, from = bits * p;
+        int to = p % 2 && operand == ET_F16 ? 8 : 4, from = bits * p;
         val v = to > from ? up(g, w, to - from) : LLVMBuildLShr(g->b, w, cg_i32(g, from - to), "");
         v = LLVMBuildAnd(g->b, v, cg_i32(g, both << to), "");
         out[p] = LLVMBuildOr(g->b, out[p], v, "");
@@ -126,6 +158,7 @@ const et_pairs_family nvptx_pairs = {.power = power,
                                      .excess = excess,
                                      .convert = take,
                                      .convert_f16 = halves,
+                                     .convert_bf16 = of_bf16,
                                      .above = above,
                                      .high = high,
                                      .most = most};

@@ -26,6 +26,20 @@ static const et_layout either_rows = {.k = {{1, 2}},
                                       .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
                                       .sum_m = {{2, 4}, {1, 0, 8}}};
 
+/* The same for weights without their scale. Neighbours of the eight rows m are four apart, so that
+ * lanes that read local memory together read it from other banks: rows begin 16 bytes further on in
+ * these, and four lanes read 64 of each. */
+static const et_layout bare_rows = {.k = {{1, 2}},
+                                    .n = {{0, 0, 1, 2, 4}, {8}},
+                                    .m = {{0, 0, 4, 1, 2}},
+                                    .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
+                                    .sum_m = {{1, 2}, {4}}};
+static const et_layout bare_rows16 = {.k = {{1, 2}},
+                                      .n = {{0, 0, 1, 2, 4}, {8}},
+                                      .m = {{0, 0, 4, 1, 2}, {8}},
+                                      .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
+                                      .sum_m = {{1, 2}, {4, 0, 8}}};
+
 static const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS,
                                                 false};
 static const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
@@ -51,6 +65,11 @@ const et_fragment nvptx_fragments[] = {
 const et_fragment nvptx_either[NVPTX_EITHER] = {
     {ET_BF16, 4, &either_rows, &nvptx_bf16, &nvptx_few_bf16, &packed_bf16},
     {ET_F16, 4, &either_rows, &nvptx_f16, &nvptx_few_f16, &packed_f16},
+};
+
+const et_fragment nvptx_bare[] = {
+    {ET_BF16, 4, &bare_rows, &nvptx_bf16, NULL, NULL},
+    {ET_BF16, 4, &bare_rows16, &nvptx_bf16, NULL, NULL},
 };
 
 enum {

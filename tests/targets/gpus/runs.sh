@@ -1,7 +1,8 @@
 #!/bin/sh
 # runs.sh BIN WORK TARGET MACHINE: products of one row by codes whose scales are of fewer k's than a unit of all lanes has are made of
 # f16, each run of k's that share a scale in a column of its own, with as many codes of a lane as one load brings; codes of two planes,
-# scales that have a scale, and minima too. Not so: several rows, zero points, scales of bf16, which suit packed pairs, and scales that all
+# scales that have a scale, and minima too; of two to sixteen rows values are made bf16 without their scale, and no run has a
+# column. Neither: zero points, scales of bf16, which suit packed pairs, and scales that all
 # lanes share.
 set -eu
 bin=$1 work=$2 target=$3 machine=$4
@@ -29,6 +30,17 @@ has() { # LANE RUN: and the text of the plan is the same plan
     "$bin/etcc" runs.etg --machine="$machine" --variants=1 -o runs.ptx
     cmp -s runs.ptx again.ptx || die "$name: another kernel from its text"
     grep -q 'mma\.sync.*\.f16\.f16\.f32' runs.ptx && ! grep -q 'mma\.sync.*\.bf16' runs.ptx || die "$name: no products of f16, or of bf16"
+}
+several() { # the same by 2 and by 16 rows: bf16, and a plan that nobody else's is
+    for rows in 2 16; do
+        plan $rows "$@"
+        echo "$plan" | grep -q 'weights stream .* decode bf16 .* lane 8 ' || die "$name, $rows rows: $plan"
+        ! echo "$plan" | grep -q ' run ' || die "$name, $rows rows: $plan"
+    done
+    "$bin/etcc" runs.eti --machine="$machine" -o again.ptx
+    "$bin/etcc" runs.etg --machine="$machine" --variants=1 -o runs.ptx
+    cmp -s runs.ptx again.ptx || die "$name: another kernel from its text, of 16 rows"
+    grep -q 'mma\.sync.*\.bf16' runs.ptx && ! grep -q 'mma\.sync.*\.f16\.f16\.f32' runs.ptx || die "$name: no products of bf16, or of f16"
 }
 no() { ! echo "$plan" | grep -q ' run ' || die "$1: $plan"; }
 
@@ -70,9 +82,28 @@ plan 1 576 'c * s_each' "$low
 $halves"
 echo "$plan" | grep -q 'decode f16 .* run 32 ' || die "$name: $plan"
 
-plan 2 2048 '(c - 8) * s_each' "$low
+name='several rows'
+several 2048 '(c - 8) * s_each' "$low
 $halves"
-no 'two rows'
+sed 's/ decode bf16 / decode pairs /' runs.eti > other.eti
+! "$bin/etcc" other.eti --machine="$machine" -o other.ptx 2> said || die 'pairs by scales of f16'
+name='several rows, minima of a scale'
+several 2048 'c * (d_each * s_each) - m_each * e_each' "$low
+$(spread s u8 32)
+$(spread m u8 32)
+$(spread d f16 256)
+$(spread e f16 256)"
+name='several rows, two planes, scales of 16'
+several 2048 '(c + 16 * h - 32) * (d_each * s_each)' "$low
+weight h : u2[2048, K]
+$(spread s i8 16)
+$(spread d f16 256)"
+name='several rows, eight bits'
+several 2048 'c * s_each' "weight c : i8[2048, K]
+$halves"
+plan 17 2048 '(c - 8) * s_each' "$low
+$halves"
+! echo "$plan" | grep -q 'decode bf16' || die "seventeen rows: $plan"
 plan 1 2048 '(c - z_each) * s_each' "$low
 $halves
 $(spread z u4 32)"

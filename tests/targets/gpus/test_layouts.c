@@ -167,6 +167,30 @@ START_TEST(of_either) {
 }
 END_TEST
 
+/* The same with rows m four apart, eight of them and sixteen. */
+static void mma_bare(const struct product *p, int lane, int v, int *n, int *m) {
+    int column = lane % 4 * 2 + v % 2; /* of the instruction, of which lanes have four each */
+    *n = p->n[lane / 4 * 4].row[v / 2 % 2];
+    *m = p->m[column * 4].row[v / 4];
+}
+
+START_TEST(of_bare) {
+    int n = 0;
+    for (int i = 0; et_target_name(i); i++) {
+        const et_target *t = et_target_find(et_target_name(i));
+        for (int k = 0; k < 2 && t->bare; k++, n++) {
+            const et_fragment *f = &t->bare[k], *own = et_target_fragment(t, ET_BF16);
+            struct product p = {f->layout, t->wave, f->lane_k, 8 << k, .place = mma_bare};
+            check(&p);
+            ck_assert_int_eq(f->operand, ET_BF16);
+            ck_assert_int_eq(f->lane_k, own->lane_k);
+            ck_assert_int_eq(et_deal_lane(&f->layout->m, 4) - et_deal_lane(&f->layout->m, 0), 4);
+        }
+    }
+    ck_assert_int_eq(n, 6); /* NVIDIA's */
+}
+END_TEST
+
 /* Of waves that multiply together each has sixteen rows of one operand: its own by sixteen of the
  * other, every sum in one place. Registers are four for each eight of the other: two neighbours, in
  * both rows. */
@@ -196,6 +220,7 @@ int main(void) {
     TCase *c = tcase_create("layouts");
     tcase_add_test(c, of_targets);
     tcase_add_test(c, of_either);
+    tcase_add_test(c, of_bare);
     tcase_add_test(c, of_groups);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
