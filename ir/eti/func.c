@@ -217,8 +217,8 @@ static bool reduce_kind(eti_parser *p, et_reduce *out) {
     return false;
 }
 
-/* map [vars] [where mask] [tag E] target = value; reduce KIND [vars] [where mask] over r < E
- * [extent X] target = value */
+/* map [vars] [where mask [promised]] [tag E] target = value; reduce KIND [vars] [where mask] over
+ * r < E [extent X] target = value */
 static void map_or_reduce(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -227,6 +227,7 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
     s->nvars = eti_vars(p, ET_MAX_VARS, s->vars, ETI_MAX_TILE);
     if (s->nvars > 0) eti_check_total(p, s, loc);
     if (eti_take_word(p, "where")) s->mask = eti_expr_of(p, PLAIN, ET_T_PRED, "what follows where");
+    if (s->mask.id && s->kind == ET_STEP_MAP) s->promised = eti_take_word(p, "promised");
     if (s->kind == ET_STEP_REDUCE) {
         eti_need_word(p, "over");
         p->nscope = coords;
@@ -246,6 +247,9 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
     }
     if (!p->broken && eti_take_word(p, "plan")) eti_items_plan(p, s);
     eti_target(p, PLAIN, &s->to);
+    if (s->promised && !p->broken &&
+        (s->to.space != ET_LOAD_TENSOR || p->p->tensors[s->to.id].kind != ET_TENSOR_TEMP))
+        eti_error(p, loc, "'promised' is said of what is left out of a temporary");
     eti_need(p, '=');
     if (s->kind == ET_STEP_REDUCE && s->rvar >= 0) {
         for (int i = 0; i < s->nvars; i++)

@@ -311,6 +311,19 @@ static void host(eti_parser *p, et_tensor *t) {
     t->host = dims;
 }
 
+/* "owners N by PAD", "places N": of grouping number N. */
+static void grouping(eti_parser *p, et_tensor *t) {
+    et_loc loc = p->tok.loc;
+    bool owners = eti_take_word(p, "owners"), places = !owners && eti_take_word(p, "places");
+    if (!owners && !places) return;
+    t->grouping.number = (int)eti_need_int(p, 1, INT32_MAX, "the number of a grouping");
+    if (owners) {
+        eti_need_word(p, "by");
+        t->grouping.pad = (int)eti_need_int(p, 1, 4096, "the places of a block");
+    }
+    if (t->shape.dtype != ET_I32) eti_error(p, loc, "owners and places are i32");
+}
+
 static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (eti_take(p, '=')) initial(p, t);
     if (eti_is_word(p, "over") && t->kind == ET_TENSOR_WEIGHT) {
@@ -326,6 +339,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (t->kind == ET_TENSOR_WEIGHT) host(p, t);
     if (t->kind == ET_TENSOR_TEMP) partial(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->shared = eti_take_word(p, "shared");
+    if (t->kind == ET_TENSOR_TEMP) grouping(p, t);
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);
 }

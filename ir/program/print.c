@@ -70,6 +70,9 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     if (t->flagged) fprintf(o->to, " flagged");
     if (t->dealt) fprintf(o->to, " dealt %d", t->dealt - 1);
     if (t->shared) fprintf(o->to, " shared");
+    if (t->grouping.number)
+        fprintf(o->to, " %s %d", t->grouping.pad ? "owners" : "places", t->grouping.number);
+    if (t->grouping.pad) fprintf(o->to, " by %d", t->grouping.pad);
     if (t->tagged) fprintf(o->to, " tagged");
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
         fprintf(o->to, " at %" PRId64, t->offset);
@@ -217,6 +220,7 @@ static void print_map_or_reduce(struct out *o, const et_step *s) {
     if (reduce) fprintf(o->to, "%s ", et_reduce_text(s->red));
     print_axes(o, s->nvars, s->vars);
     print_where(o, s->mask);
+    if (s->promised) fprintf(o->to, " promised");
     if (reduce) {
         fprintf(o->to, " over ");
         print_var(o, s->rvar);

@@ -61,6 +61,12 @@ typedef struct {
                      to the device that has its row alone, and read there; 0: on all */
     bool shared;  /* TEMP: tasks that are dealt store it to all devices; whatever reads it waits for
                      an event of the system (deal.h) */
+    /* TEMP, of a grouping of rows, which has a NUMBER from 1 on: with a PAD the group that each
+     * block of so many places belongs to, negative for none; without, the place of each row, which
+     * is in a block that has an owner, or negative. */
+    struct {
+        int number, pad;
+    } grouping;
     bool tagged; /* TEMP: it holds flag-in-data words, an element and a tag each (tags.h); max_bytes
                     has room for both */
 } et_tensor;
@@ -186,6 +192,8 @@ typedef struct et_step {
     int nvars;
     int vars[ET_MAX_VARS];
     et_expr mask;
+    bool promised; /* MAP into a temporary: nobody reads what `mask` leaves out. That is taken on
+                      trust, as it may hang on what tensors hold. */
     et_expr
         value;   /* MAP: stored value. REDUCE: the body over `rvar`. No REDUCE or CONTRACT nodes. */
     et_place to; /* stores convert to the destination's dtype, rounding to nearest even. An index

@@ -1,5 +1,6 @@
 /* The pass: the plan that costs least, and the groups it makes. */
 #include "ir/base/diag.h"
+#include "ir/graph/ops.h"
 #include "passes/fuse/lowering.h"
 #include "passes/tile/tile.h"
 #include <string.h>
@@ -77,6 +78,25 @@ static int64_t most_tagged(const et_pass_options *o, int devices) {
     return (int64_t)(m->link_gbs * 1e3 * us / (devices > 2 ? devices - 1 : 1));
 }
 
+static const et_node *node_of(const et_graph *g, et_value v) {
+    const et_val *val = v.id ? et_val_of(g, v) : NULL;
+    return val && val->kind == ET_V_NODE ? &g->nodes[val->node] : NULL;
+}
+
+/* Which temporaries say whose blocks are, and where rows are, of the same grouping: it has the
+ * number of the value that says where groups begin. */
+static void note_groupings(et_program *p) {
+    for (int i = 0; i < p->ntensors; i++) {
+        et_tensor *t = &p->tensors[i];
+        const et_node *n = t->kind == ET_TENSOR_TEMP ? node_of(p->g, t->value) : NULL;
+        if (n && n->op == &et_op_group_place) t->grouping.number = n->args[2].id;
+        if (n && n->op == &et_op_group_owner) {
+            t->grouping.number = n->args[0].id;
+            t->grouping.pad = (int)et_attr_int(n, "pad", 0);
+        }
+    }
+}
+
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
     size_t n = (size_t)pl->g->nvals;
@@ -98,6 +118,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     }
     if (!pl->opt->quick && !lo->same_sums) et_split_products(lo, pl->opt);
     et_order_groups(lo);
+    note_groupings(lo->p);
     pl->p = lo->p;
     pl->reshapes = has_reshapes(lo->g);
     pl->p->nfuncs = pl->p->ngrids = 0;

@@ -122,9 +122,12 @@ static int most_lanes(const et_product_cx *g, const et_reduce_loop *l) {
 
 /* Lanes of a wave that share a row: one, where rows are ADJACENT, or as many as it has work for;
  * more, where others would have none. Of a short row one or all have a part, since those add
- * neighbours first, and a row has the same bits in a tile of few rows and of many. */
+ * neighbours first, and a row has the same bits in a tile of few rows and of many; integers have
+ * the same bits anyway, and long rows of them a lane each where most lanes have one. */
 static int lanes_of(const et_product_cx *g, const et_reduce_loop *l, int vector, bool adjacent) {
     int lanes = 1;
+    bool full = l->extent >= g->t->wave && 2 * l->rows > g->p->workgroup;
+    if (adjacent && !l->real && full) return lanes;
     while (!adjacent && lanes < g->t->wave && lanes < l->extent / vector)
         lanes *= 2;
     while (lanes < g->t->wave && l->rows < et_reduce_beside(g, lanes))

@@ -289,6 +289,7 @@ bool et_pass_tile(et_pipeline *pl) {
     et_tile_narrow(pl->p);
     if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
     et_tile_narrow_queries(pl->p);
+    et_tile_unowned(pl->p);
     if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) et_tile_join(&common);
     for (int i = 0; i < pl->p->ngrids; i++)
         pl->p->grids[i].order = order_of(pl->p, &pl->p->grids[i], pl->opt->without);

@@ -126,6 +126,8 @@ bool et_tile_scan(const et_tiler *common, const et_group *);
 int et_tile_attend_heads(const et_tiler *common, const et_group *);
 /* Tasks of one tile that need one another's results become one. */
 void et_tile_join(const et_tiler *common);
+/* Blocks that no group owns are not stored where nothing reads them. */
+void et_tile_unowned(et_program *);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */
 void et_tile_parts(const et_tiler *common);
 /* Does no other group store into the tensor that this one stores into? */

@@ -57,18 +57,34 @@ static et_expr block_at(et_lower *lo, const et_node *n, et_expr place, et_expr f
     return count_below(lo, n, 1, blocks, 1, &group, nth);
 }
 
+/* The first of the rows that are searched for the one at PLACE, in a block of places that begins
+ * with FIRST: of its block of rows, or of as many that end with the last one. So all are side by
+ * side, and there are so many where a launch has no fewer (WHOLE). */
+static et_expr search_from(et_lower *lo, const et_node *n, et_expr place, et_expr first,
+                           bool *out_whole) {
+    et_exprs *p = lo->g->exprs;
+    et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
+    et_expr from = et_mul(p, block_at(lo, n, place, first), block);
+    int64_t least, most;
+    *out_whole = et_bounds(p, rows, &least, &most) && least >= attr(n, "block");
+    if (!*out_whole) return from;
+    from = et_op2(p, ET_X_MIN, from, et_sub(p, rows, block));
+    return et_op2(p, ET_X_MAX, from,
+                  et_int(p, 0)); /* always true; it tells the analysis of bounds */
+}
+
 static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_exprs *p = lo->g->exprs;
     et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
     et_expr place = et_add(p, et_mul(p, index[0], et_int(p, attr(n, "pad"))), index[1]);
     /* All of a block are of one. */
     et_expr first = et_mul(p, index[0], et_int(p, attr(n, "pad")));
-    et_expr of = block_at(lo, n, place, first);
+    bool whole;
+    et_expr from = search_from(lo, n, place, first, &whole);
     int var = et_node_var(lo->g, n, 2, "r", block);
-    et_expr row = et_add(p, et_mul(p, of, block), et_var(p, var));
-    row = et_op1(p, ET_X_TO_I32, row);
-    row = et_op2(p, ET_X_MIN, row, et_sub(p, rows, et_int(p, 1)));
-    row = et_op2(p, ET_X_MAX, row, et_int(p, 0)); /* always true; it tells the analysis of bounds */
+    et_expr row = et_op1(p, ET_X_TO_I32, et_add(p, from, et_var(p, var)));
+    if (!whole) row = et_op2(p, ET_X_MIN, row, et_sub(p, rows, et_int(p, 1)));
+    if (!whole) row = et_op2(p, ET_X_MAX, row, et_int(p, 0)); /* the same */
     et_expr here = et_op2(p, ET_X_EQ, et_arg_at(lo, n, 0, &row), place);
     return et_reduce_x(p, ET_RED_MAX, var, block, et_select(p, here, row, et_int(p, -1)));
 }

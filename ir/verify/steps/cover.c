@@ -160,5 +160,6 @@ sv_cond sv_uncovered(struct steps *s, sv_frame *frame, const struct store *like,
         out = sv_either(p, out, sv_ne(p, &reached, &at[d]));
     }
     if (!st->mask.id) return out;
-    return sv_either(p, out, scattered ? fails(s, frame, st->mask, 0) : sv_fails(frame, st->mask));
+    bool trusted = scattered || st->promised;
+    return sv_either(p, out, trusted ? fails(s, frame, st->mask, 0) : sv_fails(frame, st->mask));
 }

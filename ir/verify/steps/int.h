@@ -74,6 +74,7 @@ enum { SV_WHOLES = 6 };
 struct store {
     const et_place *to;
     et_expr mask;
+    bool promised; /* what tensors decide in the mask holds */
     int nvars;
     et_step_var var[2 * ET_STEP_VARS + ET_MAX_RANK + ET_MAX_LOOPS];
     /* Of cover.c: what variables were before they were split, and what that is below. */

@@ -165,6 +165,7 @@ static bool is_mutable(const void *ctx, et_expr e) {
 
 /* What the store's mask reads may hold something else where the element is read. */
 static bool decided_by_past(struct steps *s, const struct way *y, const et_step *st) {
+    if (st->promised) return false;
     for (int d = 0; d < st->to.rank; d++)
         if (et_expr_loads(s->x, st->to.index[d])) return false; /* its word is taken, see cover.c */
     if (y->own) return sv_changed(s, st->mask, y->w->step);
@@ -189,7 +190,7 @@ static void try_way(struct reading *r, const struct way *y) {
         overwritten(s, r->tensor, y, (int)(s->grid - s->p->grids)))
         return;
     sv_frame *frame = sv_inside(s, s->one);
-    struct store store = {.to = &st->to, .mask = st->mask};
+    struct store store = {.to = &st->to, .mask = st->mask, .promised = st->promised};
     sv_cond out = sv_never(s->problem);
     enter_loops(s, frame, y, &store, &out);
     for (int c = 0; c < f->ncoords && !y->own; c++)

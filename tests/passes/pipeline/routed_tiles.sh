@@ -3,6 +3,7 @@
 # token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is. In bf16
 # up to eight tokens have tiles so narrow that each wave asks for its own rows, which are not priced as if memory brought them for each tile.
 # A layer of experts streams where their blocks have up to sixteen rows; blocks of more have pipelines of both operands.
+# Blocks that no expert owns are not stored.
 # Products that waves can share so that weights stream are shared so, whatever else a machine's figures say is as fast.
 set -eu
 bin=$1 src=$2
@@ -41,6 +42,22 @@ layer() { # TOKENS
 }
 layer 128
 for task in h y; do plan $task | grep -q 'weights stream' || die "a layer of 128 tokens: $(plan $task)"; done
+# What a block without an expert would store is left out, unless something reads all blocks; without the promise that is refused.
+masked() { # TASK: how many of its stores leave blocks out
+    sed -n "/^func @$1 \\[/,/^}/p" m.eti | grep -c 'where 0 <= %owner\[i0\] || i0 == 0 promised$' || :
+}
+for task in h y; do [ "$(masked $task)" = 1 ] || die "a layer of 128 tokens: $task stores blocks without an expert"; done
+sed 's/ promised$//' m.eti > refused.eti
+! "$bin/etcc" refused.eti --machine=H100 -o refused.sm_90 2> said || die 'blocks that are not stored, and no promise'
+grep -q 'reads %h.*, which nothing before it is shown to have written' said || die "$(cat said)"
+sed 's/^h = bf16.*/&\noutput most = max(h, axis=2)/' "$src/bench/models/qwen3-30b-a3b/layer.etg" > all.etg
+compile 128
+[ "$(masked h) $(masked y)" = '0 1' ] || die "h is read whole: $(masked h) and $(masked y) stores leave blocks out"
+layer 1024
+# Work-items that count in integers, each for a row of its own, read the same counts together; rows are searched for in whole lines.
+rows=$(sed -n '/^func @xr.map \[/,/^}/p' m.eti)
+echo "$rows" | grep -q 'plan lanes 1 vector 8' || die "rows of blocks: $rows"
+echo "$rows" | grep -q 'group_place\[r[0-9]* + max(0, ' || die "rows of blocks: $rows"
 layer 256
 for task in h y; do plan $task | grep -q '^pipeline .* weights pipeline' || die "a layer of 256 tokens: $(plan $task)"; done
 import gpt-oss-20b
