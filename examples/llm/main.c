@@ -31,6 +31,16 @@ static int run_chat_template(void *o) {
 
 static const cli_tool tool;
 
+static bool find_kernel(struct options *, struct prepared *);
+static int run_embed(void *o) {
+    static struct prepared p;
+    return find_kernel(o, &p) && embed(o) ? 0 : 1;
+}
+static int run_rerank(void *o) {
+    static struct prepared p;
+    return find_kernel(o, &p) && rerank(o) ? 0 : 1;
+}
+
 /* Seconds, or as many minutes or hours. */
 static bool take_idle(void *options, const char *value) {
     static const struct {
@@ -140,7 +150,10 @@ enum {
     DETOKENIZE = 32,
     CHAT = 64,
     PERPLEXITY = 128,
-    RUN = 256
+    RUN = 256,
+    EMBED = 512,
+    RERANK = 1024,
+    VECTORS = EMBED | RERANK
 };
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
@@ -162,6 +175,9 @@ static const cli_command commands[] = {
     {"perplexity", "perplexity of a text: the lower, the better the model predicts it",
      run_perplexity},
     {"run", "a conversation in the terminal", run_run},
+    {"embed", "a vector for each text, a line of JSON each", run_embed},
+    {"rerank", "how much each text is about a query, the best first, a line of JSON each",
+     run_rerank},
     {0},
 };
 
@@ -172,28 +188,29 @@ static bool take_cache(void *options, const char *value) {
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
     {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel),
-     "the compiled model; serve, run: without it, one is made of --model and kept",
-     .need = GENERATE | SCORE | PERPLEXITY, .may = SERVE | RUN},
+     "the compiled model; serve, run, embed, rerank: without it, one is made of --model and kept",
+     .need = GENERATE | SCORE | PERPLEXITY, .may = SERVE | RUN | VECTORS},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
-     "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json; serve, run: "
-     "or "
-     "a GGUF file",
-     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY | RUN, .may = SERVE},
+     "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json; serve, run, "
+     "embed, rerank: or a GGUF file",
+     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY | RUN | VECTORS,
+     .may = SERVE},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
-     .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN},
+     .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN | VECTORS},
     {"expert-cache", 0, CLI_TAKE, "SIZE",
      .help = "of a kernel of etcc --experts-on=host: so much device memory for copies of experts "
              "(8G, 512M, all; none)",
-     .take = take_cache, .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN},
+     .take = take_cache, .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN | VECTORS},
     {"context", 0, CLI_INT, "N", TO(context), "positions of a text, where no kernel is given",
-     .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN},
+     .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
     {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,
-     .hi = INT32_MAX, .may = SERVE | RUN},
+     .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
     {"cache", 0, CLI_FOLDER, "DIR", TO(cache),
-     "where kernels are kept that were made (~/.cache/etcc)", .may = SERVE | RUN},
-    {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts), "a text to begin with; may be repeated",
-     .need = GENERATE | TOKENIZE},
+     "where kernels are kept that were made (~/.cache/etcc)", .may = SERVE | RUN | VECTORS},
+    {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts),
+     "a text to begin with; embed, rerank: a text; may be repeated", .need = GENERATE | TOKENIZE,
+     .may = VECTORS},
     {"ids", 0, CLI_LIST, "IDS", TO(id_lists), "token ids with spaces between; may be repeated",
      .need = DETOKENIZE},
     {"bare", 0, CLI_FLAG, NULL, TO(bare), "nothing is put around the text, as a bos token",
@@ -235,12 +252,26 @@ static const cli_option options[] = {
      .hi = 1000000000, .may = COMPARE},
     {"gap", 0, CLI_REAL, "G", TO(gap), "nearer than that, rounding decides (0.1)", .hi = 1000000000,
      .may = COMPARE},
-    {"file", 0, CLI_INPUT, "TEXT", TO(file), "the text", .need = PERPLEXITY},
+    {"file", 0, CLI_INPUT, "TEXT", TO(file),
+     "the text; embed, rerank: texts, a line each (standard input)", .need = PERPLEXITY,
+     .may = VECTORS},
     {"window", 0, CLI_INT, "N", TO(window),
      "tokens that the model sees at once (as many as it keeps)", .lo = 2, .hi = INT32_MAX,
      .may = PERPLEXITY},
     {"stride", 0, CLI_INT, "N", TO(stride), "from one window to the next (half of one)", .lo = 1,
      .hi = INT32_MAX, .may = PERPLEXITY},
+    CLI_HEADING("embed, rerank"),
+    {"query", 0, CLI_TEXT, "TEXT", TO(query), "what the texts shall be about", .need = RERANK},
+    {"prompt-name", 0, CLI_TEXT, "NAME", TO(prompt_name),
+     "which of the prompts of config_sentence_transformers.json goes before each text, or before "
+     "the query (the one it has as default)",
+     .may = VECTORS},
+    {"dimensions", 0, CLI_INT, "N", TO(dimensions),
+     "the first N numbers of each vector, of length 1 again where it was (all)", .lo = 1,
+     .hi = INT32_MAX, .may = EMBED},
+    {"truncate", 0, CLI_FLAG, NULL, TO(truncate),
+     "leave out the end of a text that is too long; of a query and a text, of the longer one",
+     .may = VECTORS},
     CLI_HEADING("chat-template"),
     {"messages", 0, CLI_INPUT, "M.json", TO(messages),
      "the messages: an array, or a request of the OpenAI interface that has them", .need = CHAT},
@@ -343,6 +374,8 @@ static const cli_tool tool = {
     .usage = "generate --kernel K.hsaco --model DIR -p PROMPT [-p PROMPT]... [options]\n"
              "serve --model MODEL.gguf|DIR [options]\n"
              "run --model MODEL.gguf|DIR [options]\n"
+             "embed --model MODEL.gguf|DIR [-p TEXT]... [options]\n"
+             "rerank --model MODEL.gguf|DIR --query TEXT [-p TEXT]... [options]\n"
              "serve --kernel K.hsaco --model DIR [options]\n"
              "serve --kernel K.hsaco --models DIR,DIR,... [options]\n"
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "
@@ -352,7 +385,7 @@ static const cli_tool tool = {
              "tokenize --model DIR -p PROMPT [-p PROMPT]... [options]\n"
              "detokenize --model DIR --ids IDS [--ids IDS]... [options]\n"
              "chat-template --model DIR --messages M.json [--tools T.json] [options]",
-    .about = "Runs a decoder that etimport wrote and etcc compiled.",
+    .about = "Runs a decoder or an encoder of texts that etimport wrote and etcc compiled.",
     .options = options,
     .commands = commands,
     .notes = "A file may be '-', standard input or output.",

@@ -18,7 +18,11 @@ struct options {
     const char *tokens, *out, *ref;
     int64_t chunk, batch; /* 0: as many as fit */
     double tolerance, gap;
-    /* perplexity */
+    /* embed, rerank */
+    const char *query, *prompt_name;
+    int64_t dimensions; /* 0: all */
+    bool truncate;
+    /* perplexity; embed, rerank: texts, a line each */
     const char *file;
     int64_t window, stride; /* 0: as much as is kept, half of it */
     /* tokenize, detokenize */
@@ -37,6 +41,8 @@ struct options {
 
 /* The commands of main.c. They print why they fail. */
 bool generate(const struct options *);
+bool embed(const struct options *);
+bool rerank(const struct options *);
 bool score(const struct options *);
 bool compare(const struct options *);
 bool perplexity(const struct options *);

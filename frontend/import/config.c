@@ -250,7 +250,19 @@ static const struct {
 } inner[] = {{"language_model.model.", "language_model.lm_head."},
              {"model.language_model.", "lm_head."}};
 
+/* A model that was saved without its head has no "model." in front of its tensors. */
+static bool is_bare(const struct etrt_st *st) {
+    bool bare = etrt_st_find(st, "embed_tokens.weight") != NULL;
+    for (size_t k = 0; bare && k < etrt_st_count(st); k++)
+        bare = strncmp(etrt_st_at(st, k)->name, "model.", 6) != 0;
+    return bare;
+}
+
 void imp_config_tensors(struct imp_config *c, const struct etrt_st *st) {
+    if (!c->inner && is_bare(st)) {
+        c->model = "";
+        c->head = "lm_head.";
+    }
     for (size_t i = 0; c->inner && i < sizeof inner / sizeof *inner; i++)
         for (size_t k = 0; k < etrt_st_count(st); k++)
             if (!strncmp(etrt_st_at(st, k)->name, inner[i].model, strlen(inner[i].model))) {

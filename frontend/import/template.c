@@ -451,6 +451,9 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"logits", imp_text(o->asked ? "asked" : "all")},
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */
         {"result", imp_text("output logits : f32[N, V]")}, /* likewise */
+        {"embeds", imp_bool(false)},   /* of a decoder: texts become vectors (`pooling`) */
+        {"bare", imp_bool(false)},     /* a model without a head, of an architecture that has one */
+        {"embedded", imp_bool(false)}, /* a template says which (`embedded`) */
         {"steps", imp_int(o->steps)},
         {"first_step", imp_text(o->steps ? "first_" : "")},
         {"whose", imp_text(o->asked ? "asked[i]" : "i")},
@@ -491,6 +494,7 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
     struct lines ls = cut(c->arena, from);
     ok &= of_lines(&t, &ls, 0, ls.n);
     ok &= !(o->asked || o->steps) || include(&begin, "asked_everywhere");
+    ok &= include(&begin, "embedded_everywhere");
     ok &= !o->sample || include(&begin, "sample");
     ok &= imp_quantised_some(&begin);
     if (o->activations && !imp_config_has(c, "quantization_config"))

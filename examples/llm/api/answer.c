@@ -11,11 +11,14 @@
 static const struct form *const forms[] = {
     [DIALECT_CHAT] = &form_chat,           [DIALECT_COMPLETIONS] = &form_completions,
     [DIALECT_RESPONSES] = &form_responses, [DIALECT_MESSAGES] = &form_messages,
-    [DIALECT_OLLAMA] = &form_ollama,
+    [DIALECT_OLLAMA] = &form_ollama,       [DIALECT_EMBEDDINGS] = &form_embeddings,
+    [DIALECT_RERANK] = &form_rerank,       [DIALECT_OLLAMA_EMBED] = &form_ollama_embed,
 };
 static const char *const prefixes[] = {
-    [DIALECT_CHAT] = "chatcmpl-", [DIALECT_COMPLETIONS] = "cmpl-", [DIALECT_RESPONSES] = "resp_",
-    [DIALECT_MESSAGES] = "msg_",  [DIALECT_OLLAMA] = "ollama-",
+    [DIALECT_CHAT] = "chatcmpl-",  [DIALECT_COMPLETIONS] = "cmpl-",
+    [DIALECT_RESPONSES] = "resp_", [DIALECT_MESSAGES] = "msg_",
+    [DIALECT_OLLAMA] = "ollama-",  [DIALECT_EMBEDDINGS] = "embd-",
+    [DIALECT_RERANK] = "rerank-",  [DIALECT_OLLAMA_EMBED] = "ollama-",
 };
 
 /* The letters of an id that no other answer has. */
@@ -137,6 +140,11 @@ bool answer_token(struct answer *a, int text, const struct engine_token *token) 
     return more && !a->failed && !a->events.failed;
 }
 
+void answer_vector(struct answer *a, int text, const float *values, int64_t width) {
+    struct part *p = &a->parts[text];
+    if (!texts_take(p, values, width)) snprintf(a->why, sizeof a->why, "%.200s", p->fault.message);
+}
+
 static const char *finish_of(const struct part *p) {
     switch (p->result.end) {
     case ENGINE_LENGTH:
@@ -158,9 +166,10 @@ bool answer_end(struct answer *a, int text, const struct engine_result *result) 
     p->failed = result->end == ENGINE_FAILED || result->end == ENGINE_CANCELLED;
     if (result->end == ENGINE_FAILED)
         snprintf(a->why, sizeof a->why, "%.*s", (int)strcspn(result->why, "\n"), result->why);
-    text_finish(p->text);
+    if (*p->fault.message) p->failed = true;
+    if (p->text) text_finish(p->text);
     p->finish = finish_of(p);
-    if (text_failed(p->text) || a->events.failed) a->failed = true;
+    if ((p->text && text_failed(p->text)) || a->events.failed) a->failed = true;
     if (a->request->stream && !p->failed && !a->failed) a->form->end(p);
     if (++a->nended < a->nparts) return false;
     if (a->request->stream) a->form->close(a);
@@ -223,6 +232,7 @@ static bool make_parts(struct answer *a) {
             r->grammar ? calloc(vocabulary_words(a->model->vocabulary), sizeof *p->allowed) : NULL;
         if (r->grammar && !p->allowed) return false;
         if (r->prompt_top >= 0 && !(p->prompt_tokens = tokens_prompt(p))) return false;
+        if (r->vectors) continue;
         p->text = text_make(a->model, r, p->prompt, take_piece, p);
         if (!p->text) return false;
         if (r->logprobs && (!(p->tokens = json_array()) || !(p->fresh = json_array())))
@@ -276,6 +286,7 @@ static void part_free(struct part *p) {
     json_decref(p->tokens);
     json_decref(p->prompt_tokens);
     free(p->allowed);
+    free(p->values);
     json_decref(p->fresh);
 }
 

@@ -31,6 +31,8 @@ bool answer_mask(struct answer *, int text, float *logits);
 bool answer_token(struct answer *, int text, const struct engine_token *);
 /* How likely token AT of the prompt was. */
 void answer_prompt_token(struct answer *, int text, size_t at, const struct engine_token *);
+/* What a text becomes, of a request for vectors. */
+void answer_vector(struct answer *, int text, const float *values, int64_t width);
 /* A text has ended. True: it was the last, the answer is complete. */
 bool answer_end(struct answer *, int text, const struct engine_result *);
 

@@ -40,6 +40,11 @@ struct part {
     int item; /* responses, messages: what is being written; -1: nothing */
     enum piece item_kind;
     int nitems;
+    /* Of texts.c: */
+    float *values;
+    int64_t nvalues;
+    double score;
+    struct fault fault;
 };
 
 struct form {
@@ -49,7 +54,8 @@ struct form {
     void (*close)(struct answer *); /* events after all others */
     json_t *(*whole)(struct answer *);
 };
-extern const struct form form_chat, form_completions, form_responses, form_messages, form_ollama;
+extern const struct form form_chat, form_completions, form_responses, form_messages, form_ollama,
+    form_embeddings, form_rerank, form_ollama_embed;
 
 struct answer {
     const struct api_model *model;
@@ -67,6 +73,9 @@ struct answer {
 };
 
 /* ---- for the dialects ---- */
+
+/* texts.c: what the model gives of a text. False: it is of no use, as FAULT says. */
+bool texts_take(struct part *, const float *values, int64_t width);
 
 /* "data: JSON\n\n", or with "event: NAME\n" before it. Takes the reference. */
 void answer_event(struct answer *, const char *name, json_t *data);

@@ -11,6 +11,7 @@ struct tool_format; /* tools/tools.h */
 struct thought_format;
 struct vocabulary; /* its tokens in order: grammar.h */
 struct chat;       /* the chat template: chat.h */
+struct vectors;    /* what is to be known of texts that become vectors: vectors.h */
 
 struct api_model {
     const char *name; /* as clients call it */
@@ -27,7 +28,12 @@ struct api_model {
     int nstops;
     bool reasoning; /* it is told apart */
     bool lenient;   /* what does not matter may be said; any model's name is this one's */
-    const char *const *aliases; /* names it has beside its own, up to a NULL; NULL: none */
+    const struct vectors *vectors;
+    bool gives_vectors, gives_scores; /* of texts; of pairs of them */
+    bool only_vectors;                /* or scores: it writes no texts */
+    int64_t width;                    /* of its vectors */
+    int64_t text_tokens, texts;       /* most of a text, most of a request */
+    const char *const *aliases;       /* names it has beside its own, up to a NULL; NULL: none */
 };
 
 #endif

@@ -35,19 +35,25 @@ static bool wrong(struct fault *f, const char *name, const char *expected) {
     return fault_set(f, 400, name, "invalid_type", "'%s' must be %s", name, expected);
 }
 
-static bool read_model(const struct api_model *m, struct request *r, const char *name,
-                       const json_t *v, struct fault *f) {
+bool request_names(const struct api_model *m, const struct request *r, const char *name,
+                   const json_t *v, struct fault *f) {
     if (!json_is_string(v)) return wrong(f, name, "a string");
     for (int i = 0; m->aliases && m->aliases[i]; i++)
         if (!strcmp(json_string_value(v), m->aliases[i])) return true;
     if (!strcmp(json_string_value(v), m->name) || m->lenient) return true;
     /* Ollama's clients name a version too. */
     size_t n = strlen(m->name);
-    if (r->dialect == DIALECT_OLLAMA && !strncmp(json_string_value(v), m->name, n) &&
+    bool ollama = r->dialect == DIALECT_OLLAMA || r->dialect == DIALECT_OLLAMA_EMBED;
+    if (ollama && !strncmp(json_string_value(v), m->name, n) &&
         !strcmp(json_string_value(v) + n, ":latest"))
         return true;
     return fault_set(f, 404, name, "model_not_found", "the model '%.200s' is not here; '%s' is",
                      json_string_value(v), m->name);
+}
+
+static bool read_model(const struct api_model *m, struct request *r, const char *name,
+                       const json_t *v, struct fault *f) {
+    return request_names(m, r, name, v, f);
 }
 
 static bool read_stop(const struct api_model *m, struct request *r, const char *name,

@@ -48,7 +48,18 @@ bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
     r->dialect = dialect;
     r->body = body;
     begin(r, m);
-    if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f) ||
+    if (dialect >= DIALECT_EMBEDDINGS) {
+        bool ok =
+            json_is_object(body) || fault_set(f, 400, NULL, NULL, "the body must be a JSON object");
+        if (ok && texts_read(m, r, f))
+            *out = r;
+        else
+            request_free(r);
+        return *out != NULL;
+    }
+    bool writes = !m->only_vectors || fault_set(f, 400, "model", "unsupported_value",
+                                                "the model '%s' writes no texts", m->name);
+    if (!writes || !convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f) ||
         !request_constrain(m, r, f)) {
         request_free(r);
         return false;
@@ -62,6 +73,7 @@ void request_free(struct request *r) {
     for (int i = 0; i < r->nprompts; i++)
         free(r->prompts[i].v);
     free(r->prompts);
+    free(r->seconds);
     grammar_free(r->grammar);
     free(r->bias);
     json_decref(r->parsed);

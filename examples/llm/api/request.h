@@ -15,6 +15,10 @@ enum dialect {
     DIALECT_RESPONSES,   /* /v1/responses */
     DIALECT_MESSAGES,    /* /v1/messages */
     DIALECT_OLLAMA,      /* /api/chat and /api/generate */
+    /* Those that write no text: */
+    DIALECT_EMBEDDINGS,   /* /v1/embeddings */
+    DIALECT_RERANK,       /* /v1/rerank */
+    DIALECT_OLLAMA_EMBED, /* /api/embed and /api/embeddings */
 };
 
 enum { MAX_STOP_STRINGS = 16, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
@@ -50,6 +54,14 @@ struct request {
     struct grammar *grammar;  /* what every answer must be; NULL: any text */
     bool reasoning, thinking; /* answers have reasoning; they begin inside of it */
     bool seeded, parallel;    /* a seed was given; several calls at once are welcome */
+    /* Prompts become vectors, or pairs of texts scores: */
+    bool vectors, base64;
+    size_t *seconds;    /* [nprompts]: where the second text of a pair begins */
+    const char *before; /* what goes before each text */
+    int64_t dimensions; /* of a vector; 0: all */
+    int64_t cut;        /* tokens of a text, whose end is left out; 0: it must fit */
+    int64_t top_n;      /* the best so many are told; 0: all */
+    bool documents;     /* and what they are */
 };
 
 /* BODY is taken, also on failure. *OUT is NULL on failure. */
@@ -70,6 +82,11 @@ bool prompt_render(const struct api_model *, const struct request *, struct buff
                    struct fault *);
 /* constrain.c: the grammar of the answers. */
 bool request_constrain(const struct api_model *, struct request *, struct fault *);
+/* Is it the model that V, the parameter NAME, is the name of? */
+bool request_names(const struct api_model *, const struct request *, const char *name,
+                   const json_t *v, struct fault *);
+/* texts.c: the body of a request for vectors or scores. */
+bool texts_read(const struct api_model *, struct request *, struct fault *);
 /* convert.c: the body of another dialect as one of chat; NULL with *F when that cannot be. */
 json_t *convert_responses(const json_t *body, struct fault *f);
 json_t *convert_messages(const json_t *body, struct fault *f);

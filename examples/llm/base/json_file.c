@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
+static json_t *read(const char *dir, const char *name, bool optional, bool list, char *err) {
     enum { MAX_BYTES = 256 << 20 };
     char path[PATH_MAX], why[ET_WHY];
     struct stat sb;
@@ -25,13 +25,21 @@ json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
     json_error_t e;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     free(text);
-    if (root && json_is_object(root)) return root;
+    if (root && (list ? json_is_array(root) : json_is_object(root))) return root;
     if (root)
-        llm_fail(err, "%s: not a JSON object", path);
+        llm_fail(err, "%s: not a JSON %s", path, list ? "array" : "object");
     else
         llm_fail(err, "%s: line %d: %s", path, e.line, e.text);
     json_decref(root);
     return NULL;
+}
+
+json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
+    return read(dir, name, optional, false, err);
+}
+
+json_t *json_file_list(const char *dir, const char *name, bool optional, char *err) {
+    return read(dir, name, optional, true, err);
 }
 
 int32_t json_file_id(const json_t *j) {

@@ -13,6 +13,9 @@
  */
 json_t *json_file(const char *dir, const char *name, bool optional, char *err);
 
+/* The same of a file that holds an array. */
+json_t *json_file_list(const char *dir, const char *name, bool optional, char *err);
+
 /* The token id J is, or -1: not a whole number from 0 to LLM_MAX_ID. */
 enum { LLM_MAX_ID = (1 << 24) - 1 };
 int32_t json_file_id(const json_t *j);

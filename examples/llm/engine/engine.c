@@ -10,6 +10,9 @@
 
 static bool check_job(const struct engine *e, const struct engine_job *j, char *err) {
     if (!j->n) return llm_fail(err, "the prompt is empty");
+    if (e->sizes.vectors && !j->vector)
+        return llm_fail(err, "the model writes no texts: it gives %s of them",
+                        e->sizes.scores ? "scores" : "vectors");
     if ((int64_t)j->n > e->sizes.context)
         return llm_fail(err, "the prompt has %zu tokens; the model keeps %lld", j->n,
                         (long long)e->sizes.context);
@@ -29,7 +32,7 @@ static struct sequence *sequence_make(const struct engine *e, const struct engin
     struct sequence *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->job = *j;
-    s->slot = s->row = -1;
+    s->slot = s->row = s->pick = -1;
     int64_t most = e->sizes.context + 1 - (int64_t)j->n;
     if (s->job.most > most) s->job.most = most;
     size_t nbias = j->sampling.nbias;
@@ -57,7 +60,8 @@ static struct sequence *sequence_make(const struct engine *e, const struct engin
 static bool check_room(const struct engine *e, int njobs) {
     /* Slots that are free take some at the next launch. */
     int64_t room = e->o->waiting + e->sizes.slots - e->nactive;
-    return !e->o->waiting || e->nwaiting + njobs <= room;
+    /* Where nobody waits a request may have more texts than may wait. */
+    return !e->o->waiting || !e->nwaiting || e->nwaiting + njobs <= room;
 }
 
 enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs, int njobs,
@@ -139,9 +143,9 @@ void engine_sizes(const struct engine *e, struct engine_sizes *out) {
 
 static bool allocate(struct engine *e) {
     size_t slots = (size_t)e->sizes.slots;
-    e->sampler = sampler_make(e->sizes.vocab);
-    e->row = calloc((size_t)e->sizes.vocab + 1, sizeof *e->row);
-    e->kept = calloc((size_t)e->sizes.vocab + 1, sizeof *e->kept);
+    e->sampler = sampler_make(e->sizes.width);
+    e->row = calloc((size_t)e->sizes.width + 1, sizeof *e->row);
+    e->kept = calloc((size_t)e->sizes.width + 1, sizeof *e->kept);
     e->slots = calloc(slots + 1, sizeof *e->slots);
     e->active = calloc(slots + 1, sizeof *e->active);
     e->shown = calloc(slots + 1, sizeof *e->shown);
@@ -159,13 +163,18 @@ static bool prepare(struct engine *e) {
                                      .max_tokens = e->lm->max_tokens,
                                      .page = e->lm->page,
                                      .pages = e->lm->pages,
+                                     .width = e->lm->width,
                                      .device = e->launcher->device_name};
     e->sizes.emulated = etrt_device_is_emulated(e->launcher->kernel.device) != 0;
     e->stats.start = (struct engine_start){t->device, t->kernel, t->weights, t->session, 0, 0};
     bool as_fits = e->o->batch < 1 || e->o->batch > e->lm->max_tokens;
     e->batch = as_fits ? e->lm->max_tokens : e->o->batch;
     e->chunk = e->o->chunk < 1 ? (e->batch + 3) / 4 : e->o->chunk;
-    e->forgets = e->o->forget || e->lm->recurs;
+    e->forgets = e->o->forget || e->lm->recurs || e->lm->flat;
+    e->sizes.scores = e->lm->flat && strcmp(e->lm->result, "embedding") != 0;
+    e->sizes.vectors = e->lm->flat || !strcmp(e->lm->result, "embedding");
+    /* A text that a launch must hold. */
+    if (e->lm->flat && e->sizes.context > e->batch) e->sizes.context = e->batch;
     return allocate(e);
 }
 

@@ -55,6 +55,9 @@ struct engine_sizes {
     /* CONTEXT: positions of one sequence; no more than all pages hold. */
     int64_t vocab, context, slots, max_tokens; /* MAX_TOKENS: most one launch takes */
     int64_t page, pages; /* positions of a page, and pages; 0: slots have memory of their own */
+    int64_t width;       /* numbers of a vector */
+    bool vectors;        /* it gives vectors or scores of texts alone, and writes none */
+    bool scores;         /* scores */
     const char *device;  /* for people; lives as long as the engine */
     bool emulated;
 };
@@ -100,6 +103,8 @@ struct engine_sink {
     void (*later)(void *user);
     /* May be NULL unless PROMPT_TOP says so: token AT of the prompt, and how likely it was. */
     void (*prompt)(void *user, size_t at, const struct engine_token *);
+    /* May be NULL unless VECTOR says so: what the prompt becomes, before END. */
+    void (*vector)(void *user, const float *values, int64_t width);
 };
 
 struct engine_job {
@@ -112,6 +117,10 @@ struct engine_job {
     bool tells_prompt; /* and those of the prompt's tokens, PROMPT_TOP of each: it is then read
                           from its beginning */
     int prompt_top;
+    bool vector; /* no token is generated (MOST is 0): what the model gives of the prompt is told,
+                    a vector, scores, or the logits behind its last token */
+    size_t
+        second; /* where the second text of a pair begins in the prompt; N or more: there is none */
     struct sampling sampling; /* biases are copied */
     struct engine_sink sink;
 };

@@ -91,7 +91,7 @@ static int64_t choose(struct engine *e, struct sequence *s, int64_t row, size_t 
 
 /* Guesses are written behind its tokens for that, where what comes is written over them. */
 static void choose_all(struct engine *e, struct sequence *s) {
-    if (s->row < 0) return;
+    if (s->row < 0 || s->job.vector) return;
     s->pick = choose(e, s, s->row, s->n);
     for (int64_t i = 0; i < s->nguesses; i++) {
         size_t n = s->n + (size_t)i;
@@ -142,6 +142,7 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
  * where nobody's next token waits for this launch, the prompts take what room is left. */
 int64_t launch_fill(struct engine *e) {
     int64_t texts = 0, prompts = 0;
+    if (e->lm->flat) return whole_fill(e);
     e->turn++;
     for (int64_t i = e->nactive; i-- > 0;) {
         struct sequence *s = e->active[i];
@@ -317,7 +318,9 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
         e->active[i]->launched = false;
         if (e->active[i]->job.tells_prompt && !tell_prompt(e, e->active[i])) continue;
         if (e->active[i]->row < 0) continue;
-        if (e->steps > 1)
+        if (e->active[i]->job.vector)
+            whole_take(e, e->active[i]);
+        else if (e->steps > 1)
             extend_by_steps(e, e->active[i]);
         else
             extend_all(e, e->active[i]);

@@ -26,8 +26,10 @@ bool launcher_open(struct launcher *l, char *err) {
 static bool has_changed(const struct engine *e) {
     const struct engine_sizes *s = &e->sizes;
     const struct lm *lm = e->lm;
-    return lm->slots != s->slots || lm->vocab != s->vocab || lm->context != s->context ||
-           lm->max_tokens != s->max_tokens || lm->page != s->page || lm->pages != s->pages;
+    bool shorter = lm->flat && s->context < lm->context; /* as a launch allows */
+    return lm->slots != s->slots || lm->vocab != s->vocab || lm->width != s->width ||
+           (lm->context != s->context && !shorter) || lm->max_tokens != s->max_tokens ||
+           lm->page != s->page || lm->pages != s->pages;
 }
 
 void launcher_close(struct launcher *l) {

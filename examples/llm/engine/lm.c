@@ -1,5 +1,6 @@
 /* lm.c - open a device, load a compiled model and its weights, launch it. */
 #include "examples/llm/engine/lm.h"
+#include "examples/llm/engine/tensors.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,67 +11,24 @@ enum {
     ANY_CONTEXT = 1 << 24, /* of models that keep states alone: positions are numbers */
 };
 
-/* Every call of libetrt returns a status; the text behind it is etrt_last_error(). */
-static bool ok(etrt_status status, const char *doing, char *err) {
-    if (status == ETRT_OK) return true;
-    return llm_fail(err, "%s: %s: %s", doing, etrt_status_text(status), etrt_last_error());
-}
-
-/* What etimport writes and etllm relies on; anything else is some other kind of model. */
-/* What the decoder calls NAME, as the kernel does. */
-enum { NAME_BYTES = 512 };
-static const char *named(const struct lm *lm, const char *name, char out[NAME_BYTES]) {
-    snprintf(out, NAME_BYTES, "%s%s%s", lm->part ? lm->part : "", lm->part ? "." : "", name);
-    return out;
-}
-
-static bool has(const struct lm *lm, etrt_kind kind, etrt_dtype type, int rank, const char *name) {
-    etrt_tensor_info info;
-    char full[NAME_BYTES];
-    named(lm, name, full);
-    for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == kind && info.dtype == type && info.rank == rank &&
-            !strcmp(info.name, full))
-            return true;
-    return false;
-}
-
-static bool has_state(const struct lm *lm, const char *name) {
-    etrt_tensor_info info;
-    char full[NAME_BYTES];
-    named(lm, name, full);
-    for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == ETRT_STATE && !strcmp(info.name, full)) return true;
-    return false;
-}
-
-static bool has_input(const struct lm *lm, const char *name, int rank) {
-    return has(lm, ETRT_INPUT, ETRT_I32, rank, name);
-}
-
 /* What the tokens and positions of a launch are called: of one of several steps, those of its
  * first. */
 static const char *tokens_of(const struct lm *lm) {
-    return has_input(lm, "first_tokens", 1) ? "first_tokens" : "tokens";
+    return lm_has_input(lm, "first_tokens", 1) ? "first_tokens" : "tokens";
 }
 
 static const char *positions_of(const struct lm *lm) {
-    return has_input(lm, "first_positions", 1) ? "first_positions" : "positions";
+    return lm_has_input(lm, "first_positions", 1) ? "first_positions" : "positions";
 }
 
 static bool check_inputs(const struct lm *lm, const char *kernel, char *err) {
+    if (flat_is(lm)) return true;
     const char *const names[] = {tokens_of(lm), positions_of(lm), "slots"};
     for (size_t i = 0; i < 3; i++)
-        if (!has_input(lm, names[i], 1))
+        if (!lm_has_input(lm, names[i], 1))
             return llm_fail(err, "%s: no input \"%s\" : i32[N]: not a decoder from etimport",
                             kernel, names[i]);
     return true;
-}
-
-static bool shape(const struct lm *lm, const char *tensor, int64_t out[ETRT_MAX_RANK], int *rank,
-                  char *err) {
-    char name[NAME_BYTES];
-    return ok(etrt_shape(lm->kernel->session, named(lm, tensor, name), out, rank), name, err);
 }
 
 /* Keys and values are [L, SLOTS, NKV, CTX, D]; or in pages, [L, PAGES, NKV, PAGE, D], of which each
@@ -80,8 +38,8 @@ static bool read_cache(struct lm *lm, const int64_t *cache, char *err) {
     int rank;
     lm->slots = cache[1];
     lm->context = cache[3];
-    if (!has_input(lm, "table", 2)) return true;
-    if (!shape(lm, "table", table, &rank, err)) return false;
+    if (!lm_has_input(lm, "table", 2)) return true;
+    if (!lm_shape(lm, "table", table, &rank, err)) return false;
     lm->slots = table[0];
     lm->row = table[1];
     lm->pages = cache[1];
@@ -90,32 +48,18 @@ static bool read_cache(struct lm *lm, const int64_t *cache, char *err) {
     return true;
 }
 
-/* The upper bound of a dim, or 0. */
-static int64_t most_of(const struct lm *lm, const char *dim) {
-    etrt_dim_info info;
-    char name[NAME_BYTES];
-    named(lm, dim, name);
-    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
-        if (!strcmp(info.name, name)) return info.hi;
-    return 0;
-}
-
-static bool set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
-    char name[NAME_BYTES];
-    return ok(etrt_set_dim(lm->kernel->session, named(lm, dim, name), n), name, err);
-}
-
 /* How many steps a launch may have. */
 static bool read_steps(struct lm *lm, const char *kernel, char *err) {
     int64_t chosen[ETRT_MAX_RANK];
     int rank;
     lm->steps = 1;
-    lm->max_steps = most_of(lm, "STEPS");
-    if (!lm->max_steps || !has(lm, ETRT_STATE, ETRT_I32, 2, "likeliest")) {
+    lm->max_steps = lm_most_of(lm, "STEPS");
+    if (!lm->max_steps || !lm_has(lm, ETRT_STATE, ETRT_I32, 2, "likeliest")) {
         lm->max_steps = 0;
         return true;
     }
-    if (!set_dim(lm, "STEPS", 1, err) || !shape(lm, "likeliest", chosen, &rank, err)) return false;
+    if (!lm_set_dim(lm, "STEPS", 1, err) || !lm_shape(lm, "likeliest", chosen, &rank, err))
+        return false;
     return (chosen[0] == lm->max_steps && chosen[1] == lm->max_rows) ||
            llm_fail(err, "%s: likeliest has another shape than etimport gives it", kernel);
 }
@@ -125,48 +69,59 @@ static bool read_picks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     int64_t mask[ETRT_MAX_RANK];
     int rank;
-    p->likeliest = lm->max_steps > 0 || has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
-    p->most = most_of(lm, "PICKS");
-    p->most_changes = most_of(lm, "CHANGES");
-    p->most_masks = most_of(lm, "MASKS");
+    p->likeliest = lm->max_steps > 0 || lm_has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
+    p->most = lm_most_of(lm, "PICKS");
+    p->most_changes = lm_most_of(lm, "CHANGES");
+    p->most_masks = lm_most_of(lm, "MASKS");
     p->all = p->most && p->most_changes && p->most_masks &&
-             has(lm, ETRT_OUTPUT, ETRT_I32, 1, "next") && has_input(lm, "pick", 2) &&
-             has(lm, ETRT_INPUT, ETRT_F32, 2, "pick_how") && has_input(lm, "change", 2) &&
-             has(lm, ETRT_INPUT, ETRT_F32, 2, "change_by") && has_input(lm, "mask", 2);
+             lm_has(lm, ETRT_OUTPUT, ETRT_I32, 1, "next") && lm_has_input(lm, "pick", 2) &&
+             lm_has(lm, ETRT_INPUT, ETRT_F32, 2, "pick_how") && lm_has_input(lm, "change", 2) &&
+             lm_has(lm, ETRT_INPUT, ETRT_F32, 2, "change_by") && lm_has_input(lm, "mask", 2);
     if (!p->all) return true;
-    if (!set_dim(lm, "MASKS", 1, err) || !shape(lm, "mask", mask, &rank, err)) return false;
+    if (!lm_set_dim(lm, "MASKS", 1, err) || !lm_shape(lm, "mask", mask, &rank, err)) return false;
     p->words = mask[1];
     return p->words * 32 >= lm->vocab || llm_fail(err, "masks are shorter than the vocabulary");
 }
 
 /* How many rows of logits a launch gives: one for each token, or for each that is asked for. */
 static bool read_rows(struct lm *lm, char *err) {
-    lm->max_rows = most_of(lm, "ROWS");
-    lm->by_asking = lm->max_rows && has_input(lm, "asked", 1);
-    if (lm->by_asking) return set_dim(lm, "ROWS", lm->max_rows, err);
+    lm->max_rows = lm_most_of(lm, "ROWS");
+    lm->by_asking = lm->max_rows && lm_has_input(lm, "asked", 1);
+    if (lm->by_asking) return lm_set_dim(lm, "ROWS", lm->max_rows, err);
     lm->max_rows = lm->max_tokens;
+    return true;
+}
+
+/* What follows a token: logits, or what the text up to it becomes. */
+static bool read_result(struct lm *lm, const char *kernel, char *err) {
+    int64_t shape[ETRT_MAX_RANK];
+    int rank;
+    bool vector = lm_has(lm, ETRT_OUTPUT, ETRT_F32, 2, "embedding");
+    lm->result = vector ? "embedding" : "logits";
+    if (!lm_shape(lm, lm->result, shape, &rank, err)) return false;
+    if (rank != 2 || shape[0] != lm->max_rows)
+        return llm_fail(err, "%s: %s has another shape than etimport gives it", kernel, lm->result);
+    lm->width = lm->vocab = shape[1];
+    if (vector) lm->vocab = lm_weight_rows(lm, "embed");
+    if (!lm->vocab) lm->vocab = INT32_MAX;
     return true;
 }
 
 /* The most tokens a launch takes is the upper bound of N; the rest are shapes. */
 static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
-    char n[NAME_BYTES];
-    int64_t cache[ETRT_MAX_RANK], logits[ETRT_MAX_RANK];
-    int cache_rank, logits_rank;
-    named(lm, "N", n);
-    lm->max_tokens = most_of(lm, "N");
+    int64_t cache[ETRT_MAX_RANK];
+    int cache_rank;
+    lm->max_tokens = lm_most_of(lm, "N");
     if (!lm->max_tokens)
-        return llm_fail(err, "%s: no dim \"%s\": not a decoder from etimport", kernel, n);
-    if (!ok(etrt_set_dim(lm->kernel->session, n, lm->max_tokens), n, err) || !read_rows(lm, err) ||
-        !shape(lm, "logits", logits, &logits_rank, err))
+        return llm_fail(err, "%s: no dim \"N\": not a decoder from etimport", kernel);
+    if (!lm_set_dim(lm, "N", lm->max_tokens, err) || !read_rows(lm, err) ||
+        !read_result(lm, kernel, err))
         return false;
-    lm->recurs = has_state(lm, "conv") || has_state(lm, "rule");
-    bool cached = has_state(lm, "kc") || !lm->recurs; /* else there are states alone */
-    if (!shape(lm, cached ? "kc" : "conv", cache, &cache_rank, err)) return false;
-    if ((cached ? cache_rank != CACHE_RANK : cache_rank < 2) || logits_rank != 2 ||
-        logits[0] != lm->max_rows)
-        return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
-    lm->vocab = logits[1];
+    lm->recurs = lm_has_state(lm, "conv") || lm_has_state(lm, "rule");
+    bool cached = lm_has_state(lm, "kc") || !lm->recurs; /* else there are states alone */
+    if (!lm_shape(lm, cached ? "kc" : "conv", cache, &cache_rank, err)) return false;
+    if (cached ? cache_rank != CACHE_RANK : cache_rank < 2)
+        return llm_fail(err, "%s: kc has another shape than etimport gives it", kernel);
     if (!cached) {
         lm->slots = cache[1];
         lm->context = ANY_CONTEXT;
@@ -177,7 +132,7 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
 
 static bool allocate(struct lm *lm, char *err) {
     size_t n = (size_t)lm->max_tokens;
-    lm->logits = calloc((size_t)lm->max_rows * (size_t)lm->vocab, sizeof *lm->logits);
+    lm->logits = calloc((size_t)lm->max_rows * (size_t)lm->width, sizeof *lm->logits);
     lm->asked = calloc((size_t)lm->max_rows, sizeof *lm->asked);
     lm->tokens = calloc(n, sizeof *lm->tokens);
     lm->positions = calloc(n, sizeof *lm->positions);
@@ -245,9 +200,9 @@ static bool find_parts(struct lm_kernel *k, const struct lm_source *sources, con
 static bool load_weights(struct lm_kernel *k, const struct lm_source *sources, char *err) {
     for (int i = 0; i < k->n; i++) {
         const char *part = k->models[i].part, *path = sources[i].weights;
-        if (!ok(part ? etrt_model_weights_of(k->model, part, path)
-                     : etrt_model_weights_file(k->model, path),
-                path, err))
+        if (!lm_ok(part ? etrt_model_weights_of(k->model, part, path)
+                        : etrt_model_weights_file(k->model, path),
+                   path, err))
             return false;
     }
     return true;
@@ -257,9 +212,12 @@ static bool load_weights(struct lm_kernel *k, const struct lm_source *sources, c
 static bool prepare(struct lm_kernel *k, const char *kernel, char *err) {
     const char *part;
     for (int i = 0; (part = etrt_model_part(k->model, i)); i++)
-        if (!ok(etrt_select(k->session, part, 0), part, err)) return false;
+        if (!lm_ok(etrt_select(k->session, part, 0), part, err)) return false;
     for (int i = 0; i < k->n; i++)
-        if (!read_sizes(&k->models[i], kernel, err) || !allocate(&k->models[i], err)) return false;
+        if (!(flat_is(&k->models[i]) ? flat_open(&k->models[i], kernel, err)
+                                     : read_sizes(&k->models[i], kernel, err)) ||
+            !allocate(&k->models[i], err))
+            return false;
     return true;
 }
 
@@ -272,7 +230,7 @@ bool lm_target(const char *device, char *out, size_t bytes, char *err) {
         snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
         return true;
     }
-    if (!ok(etrt_device_open(device, &d), device, err)) return false;
+    if (!lm_ok(etrt_device_open(device, &d), device, err)) return false;
     isa = etrt_device_isa(d);
     snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
     etrt_device_close(d);
@@ -287,14 +245,15 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device, uint64
     k->models = calloc((size_t)n, sizeof *k->models);
     if (!k->models) return llm_fail(err, "out of memory");
     k->n = n;
-    if (!ok(timed(etrt_device_open(device, &k->device), &last, &t->device), device, err) ||
-        !ok(timed(etrt_model_load(k->device, kernel, &k->model), &last, &t->kernel), kernel, err) ||
-        !ok(etrt_model_cache(k->model, cache), kernel, err) ||
+    if (!lm_ok(timed(etrt_device_open(device, &k->device), &last, &t->device), device, err) ||
+        !lm_ok(timed(etrt_model_load(k->device, kernel, &k->model), &last, &t->kernel), kernel,
+               err) ||
+        !lm_ok(etrt_model_cache(k->model, cache), kernel, err) ||
         !find_parts(k, sources, kernel, err) || !load_weights(k, sources, err))
         return false;
     timed(ETRT_OK, &last, &t->weights);
-    return ok(timed(etrt_session_create(k->model, &k->session), &last, &t->session), "session",
-              err) &&
+    return lm_ok(timed(etrt_session_create(k->model, &k->session), &last, &t->session), "session",
+                 err) &&
            prepare(k, kernel, err);
 }
 
@@ -317,6 +276,7 @@ void lm_close(struct lm_kernel *k) {
         free(k->models[i].positions);
         free(k->models[i].slot_of);
         free(k->models[i].table);
+        flat_close(&k->models[i]);
         lm_picks_free(&k->models[i].picks);
     }
     free(k->models);
@@ -324,7 +284,7 @@ void lm_close(struct lm_kernel *k) {
 }
 
 bool lm_time(struct lm_kernel *k, char *err) {
-    return ok(etrt_device_timing(k->device, 1), "timing", err);
+    return lm_ok(etrt_device_timing(k->device, 1), "timing", err);
 }
 
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
@@ -371,21 +331,14 @@ void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
 bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
     etrt_session *s = lm->kernel->session;
     etrt_tensor_info info;
-    char prefix[NAME_BYTES];
-    named(lm, "", prefix);
+    char prefix[LM_NAME];
+    lm_named(lm, "", prefix);
     for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
         if (info.kind == ETRT_STATE && info.rank == CACHE_RANK &&
             !strncmp(info.name, prefix, strlen(prefix)) &&
-            !ok(etrt_copy_part(s, s, info.name, 1, to, from, 1), info.name, err))
+            !lm_ok(etrt_copy_part(s, s, info.name, 1, to, from, 1), info.name, err))
             return false;
     return true;
-}
-
-/* N numbers of 4 bytes. */
-static bool bind(struct lm *lm, const char *tensor, const void *data, int64_t n, char *err) {
-    char name[NAME_BYTES];
-    return ok(etrt_bind(lm->kernel->session, named(lm, tensor, name), data, (size_t)n * 4), name,
-              err);
 }
 
 static int64_t at_least_one(int64_t n) {
@@ -395,8 +348,8 @@ static int64_t at_least_one(int64_t n) {
 static bool bind_masks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     if (!p->nmasks && p->no_mask_sent) return true;
-    p->no_mask_sent = set_dim(lm, "MASKS", at_least_one(p->nmasks), err) &&
-                      bind(lm, "mask", p->masks, at_least_one(p->nmasks) * p->words, err);
+    p->no_mask_sent = lm_set_dim(lm, "MASKS", at_least_one(p->nmasks), err) &&
+                      lm_bind(lm, "mask", p->masks, at_least_one(p->nmasks) * p->words, err);
     bool good = p->no_mask_sent;
     if (p->nmasks) p->no_mask_sent = false;
     return good;
@@ -408,10 +361,10 @@ static bool bind_picks(struct lm *lm, char *err) {
     if (!p->all) return true;
     int64_t n = at_least_one(p->n), changes = at_least_one(p->nchanges);
     lm_picks_pad(p);
-    return set_dim(lm, "PICKS", n, err) && set_dim(lm, "CHANGES", changes, err) &&
-           bind(lm, "pick", p->of, n * 3, err) && bind(lm, "pick_how", p->how, n * 4, err) &&
-           bind(lm, "change", p->change, changes * 2, err) &&
-           bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
+    return lm_set_dim(lm, "PICKS", n, err) && lm_set_dim(lm, "CHANGES", changes, err) &&
+           lm_bind(lm, "pick", p->of, n * 3, err) && lm_bind(lm, "pick_how", p->how, n * 4, err) &&
+           lm_bind(lm, "change", p->change, changes * 2, err) &&
+           lm_bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
 }
 
 /* A launch has one row at least: that of its first token, where none is requested. */
@@ -420,26 +373,24 @@ static bool bind_rows(struct lm *lm, char *err) {
     if (!lm->by_asking) return true;
     int64_t n = at_least_one(lm->nrows);
     if (!lm->nrows) lm->asked[0] = 0;
-    return set_dim(lm, "ROWS", n, err) && bind(lm, "asked", lm->asked, n, err);
+    return lm_set_dim(lm, "ROWS", n, err) && lm_bind(lm, "asked", lm->asked, n, err);
 }
 
 static bool bind_steps(struct lm *lm, char *err) {
     lm->submitted_steps = lm->steps;
     lm->steps = 1;
-    return !lm->max_steps || set_dim(lm, "STEPS", lm->submitted_steps, err);
+    return !lm->max_steps || lm_set_dim(lm, "STEPS", lm->submitted_steps, err);
 }
 
 /* All that a launch reads of N tokens. */
 static bool bind_part(struct lm *lm, int64_t n, char *err) {
-    etrt_session *s = lm->kernel->session;
-    char name[NAME_BYTES];
-    if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
-        !bind(lm, tokens_of(lm), lm->tokens, n, err) ||
-        !bind(lm, positions_of(lm), lm->positions, n, err) || !bind_steps(lm, err) ||
-        !bind(lm, "slots", lm->slot_of, n, err) || !bind_rows(lm, err) || !bind_picks(lm, err))
+    if (lm->flat) return flat_bind(lm, n, err);
+    if (!lm_set_dim(lm, "N", n, err) || !lm_bind(lm, tokens_of(lm), lm->tokens, n, err) ||
+        !lm_bind(lm, positions_of(lm), lm->positions, n, err) || !bind_steps(lm, err) ||
+        !lm_bind(lm, "slots", lm->slot_of, n, err) || !bind_rows(lm, err) || !bind_picks(lm, err))
         return false;
     if (lm->row && !lm->table_sent)
-        lm->table_sent = bind(lm, "table", lm->table, lm->slots * lm->row, err);
+        lm->table_sent = lm_bind(lm, "table", lm->table, lm->slots * lm->row, err);
     return !lm->row || lm->table_sent;
 }
 
@@ -447,7 +398,7 @@ static bool submit_part(struct lm *lm, char *err) {
     int64_t n = lm->submitted = lm->n;
     lm->n = 0;
     lm->taken = !n;
-    if (lm->part && !ok(etrt_select(lm->kernel->session, lm->part, n > 0), lm->part, err))
+    if (lm->part && !lm_ok(etrt_select(lm->kernel->session, lm->part, n > 0), lm->part, err))
         return false;
     return !n || bind_part(lm, n, err);
 }
@@ -457,26 +408,26 @@ bool lm_submit(struct lm_kernel *k, char *err) {
     bool good = true;
     for (int i = 0; i < k->n; i++)
         good = submit_part(&k->models[i], err) && good;
-    good = good && ok(etrt_submit(k->session), "launch", err);
+    good = good && lm_ok(etrt_submit(k->session), "launch", err);
     k->spent = (struct lm_spent){.submit = lm_now() - began};
     return good;
 }
 
 static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t count, void *out,
                       int64_t bytes, char *err) {
-    char name[NAME_BYTES];
+    char name[LM_NAME];
     lm->read += bytes;
-    return ok(etrt_read_part(lm->kernel->session, named(lm, tensor, name), 0, first, count, out,
-                             (size_t)bytes),
-              name, err);
+    return lm_ok(etrt_read_part(lm->kernel->session, lm_named(lm, tensor, name), 0, first, count,
+                                out, (size_t)bytes),
+                 name, err);
 }
 
 static bool read_all(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     int64_t n = lm->submitted ? lm->submitted_rows : 0;
-    int64_t bytes = lm->vocab * (int64_t)sizeof *lm->logits;
+    int64_t bytes = lm->width * (int64_t)sizeof *lm->logits;
     lm->read = 0;
-    if (n && !lm->by_row && !read_part(lm, "logits", 0, n, lm->logits, n * bytes, err))
+    if (n && !lm->by_row && !read_part(lm, lm->result, 0, n, lm->logits, n * bytes, err))
         return false;
     if (!lm->submitted || !p->chosen) return true;
     if (lm->max_steps)
@@ -495,7 +446,8 @@ static bool read_outputs(struct lm *lm, char *err) {
 
 bool lm_read_row(struct lm *lm, int64_t row, float *out, char *err) {
     double began = lm_now();
-    bool good = read_part(lm, "logits", row, 1, out, lm->vocab * (int64_t)sizeof *lm->logits, err);
+    bool good =
+        read_part(lm, lm->result, row, 1, out, lm->width * (int64_t)sizeof *lm->logits, err);
     lm->kernel->spent.read += lm_now() - began;
     return good;
 }
@@ -511,7 +463,7 @@ bool lm_take(struct lm *lm) {
 /* A launch whose waits ran out, or that was cancelled, leaves the session usable; whatever else
  * fails does not for sure. */
 static enum lm_result ended(struct lm_kernel *k, etrt_status status, char *err) {
-    if (!ok(status, "launch", err))
+    if (!lm_ok(status, "launch", err))
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
         if (!k->models[i].taken && !read_outputs(&k->models[i], err)) return LM_LOST;
@@ -538,8 +490,8 @@ enum lm_result lm_run(struct lm_kernel *k, char *err) {
 /* ---- a kernel that stays ---- */
 
 bool lm_stay(struct lm_kernel *k, char *err) {
-    return ok(etrt_residence_open(k->session, ETRT_RANGES_ELASTIC, &k->residence), "--resident",
-              err);
+    return lm_ok(etrt_residence_open(k->session, ETRT_RANGES_ELASTIC, &k->residence), "--resident",
+                 err);
 }
 
 bool lm_post(struct lm *lm, char *err) {
@@ -548,7 +500,7 @@ bool lm_post(struct lm *lm, char *err) {
     int64_t n = lm->submitted = lm->n;
     lm->n = 0;
     bool good =
-        bind_part(lm, n, err) && ok(etrt_residence_post(k->residence, lm->part), "step", err);
+        bind_part(lm, n, err) && lm_ok(etrt_residence_post(k->residence, lm->part), "step", err);
     k->spent = (struct lm_spent){.submit = lm_now() - began};
     return good;
 }
@@ -556,7 +508,7 @@ bool lm_post(struct lm *lm, char *err) {
 bool lm_wait_post(struct lm *lm, double seconds, enum lm_result *out, char *err) {
     etrt_status status = etrt_residence_done(lm->kernel->residence, lm->part, seconds);
     if (status == ETRT_TIMEOUT) return false;
-    if (ok(status, "step", err))
+    if (lm_ok(status, "step", err))
         *out = read_outputs(lm, err) ? LM_DONE : LM_LOST;
     else
         *out = status == ETRT_WAIT ? LM_ABORTED : LM_LOST;
@@ -568,7 +520,7 @@ void lm_cancel(struct lm_kernel *k) {
 }
 
 bool lm_reset(struct lm_kernel *k, char *err) {
-    return ok(etrt_session_reset(k->session), "reset", err);
+    return lm_ok(etrt_session_reset(k->session), "reset", err);
 }
 
 double lm_now(void) {

@@ -37,7 +37,8 @@ struct lm_picks {
     int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
 };
 
-/* One decoder of the kernel, which may hold several: its inputs and outputs of a launch. */
+/* One model of the kernel, which may hold several: its inputs and outputs of a launch. A decoder
+ * has slots; an encoder is flat: each launch has whole texts. */
 struct lm {
     struct lm_kernel *kernel;
     const char *part;   /* its name in the kernel; NULL: the kernel holds no other */
@@ -46,16 +47,22 @@ struct lm {
     int64_t context;    /* positions of each, which all the pages must hold where there are pages */
     int64_t page;       /* positions of a page; 0: no pages, each slot has memory of its own */
     int64_t pages;      /* pages of all slots together */
-    int64_t vocab;
-    float *logits; /* [rows, vocab] of the last launch, unless BY_ROW is set */
-    bool by_row;   /* logits are read only by lm_read_row */
-    int64_t read;  /* bytes read from the last launch */
+    int64_t vocab;      /* tokens are below it; INT32_MAX: it is not known of an encoder */
+    const char *result; /* what it gives: "logits"; "embedding": vectors */
+    int64_t width;      /* numbers in a row of that; of a decoder's logits: vocab */
+    float *logits;      /* [rows, width] of the last launch, unless BY_ROW is set */
+    bool by_row;        /* logits are read only by lm_read_row */
+    int64_t read;       /* bytes read from the last launch */
     struct lm_picks picks;
 
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
      * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
+    /* A launch takes whole texts, by lm_add_text, and gives a row for each: up to slots of them, of
+     * up to context tokens. TYPED: it can tell the second text of a pair. */
+    bool flat, typed;
+    int32_t *types, *first, *end, *bounds;
     bool recurs; /* layers carry states along a sequence: it cannot go back */
     /* Kernels that compute logits only of requested tokens (`etimport --logits asked`): which
      * tokens, in the order of rows of logits. */
@@ -125,7 +132,11 @@ int64_t lm_rows_left(const struct lm *);
  * takes, or -1: the kernel cannot, or there is no room. */
 int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct change *, size_t n,
                 const float *mask);
-/* Copy a row of logits of the last launch to OUT[vocab]; before the next one begins. */
+/* Add a text of N ids to the next launch of a flat model; those from SECOND on are a second text
+ * that goes with the first one. Returns its row. There must be room: for its tokens, and for one
+ * more text (nrows < slots). */
+int64_t lm_add_text(struct lm *, const int32_t *ids, int64_t n, int64_t second);
+/* Copy a row of the result of the last launch to OUT[width]; before the next one begins. */
 bool lm_read_row(struct lm *, int64_t row, float *out, char *err);
 /* A token that the last launch sampled; -1 where sampler_next returns that. */
 int32_t lm_chosen(const struct lm *, int64_t pick);

@@ -137,6 +137,10 @@ int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **
 int64_t launch_fill(struct engine *);
 /* It was done, with TOTAL tokens of all engines; what is below then leaves it alone. */
 void launch_take(struct engine *, int64_t total, double seconds);
+/* whole.c: the same of an encoder: whole texts, the oldest first. */
+int64_t whole_fill(struct engine *);
+/* What the launch gave of a text, or of a prompt that is to become a vector, goes to its sink. */
+void whole_take(struct engine *, struct sequence *);
 /* Calls LATER of the sinks that tokens were given to. */
 void launch_tell(struct engine *);
 void sequence_tell(struct sequence *);

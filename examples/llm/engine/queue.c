@@ -72,7 +72,8 @@ static void enter(struct engine *e, struct sequence *s) {
 static struct sequence *next_waiting(struct engine *e, bool *out_over) {
     struct sequence *s = e->first;
     if (!s) return NULL;
-    *out_over = s->cancelled || e->launcher->stop || (s->job.most <= 0 && !s->job.tells_prompt);
+    *out_over = s->cancelled || e->launcher->stop ||
+                (s->job.most <= 0 && !s->job.tells_prompt && !s->job.vector);
     if (!*out_over && (e->nactive >= e->sizes.slots || !paged_fits(e, s))) return NULL;
     e->first = s->next;
     if (!e->first) e->last = &e->first;

@@ -40,7 +40,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_folder(uint64_t *hash, const char *path, char *err) {
+/* DEPTH: so many folders inside of it count too, as those of modules.json. */
+static bool add_folder(uint64_t *hash, const char *path, int depth, char *err) {
     DIR *d = opendir(path);
     char **names = NULL, file[PATH_MAX];
     size_t n = 0;
@@ -57,9 +58,11 @@ static bool add_folder(uint64_t *hash, const char *path, char *err) {
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
         int length = snprintf(file, sizeof file, "%s/%s", path, names[i]);
-        if (length >= (int)sizeof file || stat(file, &st) != 0 || !S_ISREG(st.st_mode)) continue;
+        if (length >= (int)sizeof file || stat(file, &st) != 0) continue;
+        bool folder = S_ISDIR(st.st_mode) && *names[i] != '.' && depth > 0;
+        if (!folder && !S_ISREG(st.st_mode)) continue;
         add(hash, names[i], strlen(names[i]) + 1);
-        ok = add_file(hash, file, err);
+        ok = folder ? add_folder(hash, file, depth - 1, err) : add_file(hash, file, err);
     }
     for (size_t i = 0; i < n; i++)
         free(names[i]);
@@ -72,7 +75,7 @@ bool key_of(const char *path, const char *text, char out[24], char *err) {
     struct stat st;
     if (stat(path, &st) != 0) return llm_fail(err, "%s: %s", path, strerror(errno));
     add(&hash, text, strlen(text));
-    bool ok = S_ISDIR(st.st_mode) ? add_folder(&hash, path, err) : add_file(&hash, path, err);
+    bool ok = S_ISDIR(st.st_mode) ? add_folder(&hash, path, 1, err) : add_file(&hash, path, err);
     snprintf(out, 24, "%016llx", (unsigned long long)hash);
     return ok;
 }

@@ -1,5 +1,6 @@
 #include "examples/llm/prepare/prepare.h"
 #include "examples/llm/engine/lm.h"
+#include "examples/llm/vectors/vectors.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,14 +76,17 @@ static bool convert(const struct prepare_options *o, const char *cache, struct p
 static bool import(const struct prepare_options *o, const char *folder, const char *etg,
                    const char *log, char *err) {
     char context[32], slots[32], launch[32];
-    const char *argv[16] = {"etimport", folder, "-o", etg, "--logits", "asked"};
-    int n = 6;
+    const char *argv[16] = {"etimport", folder, "-o", etg};
+    int n = 4;
+    enum vectors_by by;
+    if (!vectors_by(folder, &by, err)) return false;
     snprintf(context, sizeof context, "--context=%lld", (long long)o->context);
     snprintf(slots, sizeof slots, "--slots=%lld", (long long)o->slots);
     snprintf(launch, sizeof launch, "--max-tokens=%lld", (long long)o->launch);
     if (o->context) argv[n++] = context;
     if (o->slots) argv[n++] = slots;
     if (o->launch) argv[n++] = launch;
+    if (by != VECTORS_BY_TEXTS) argv[n++] = "--logits=asked";
     return tool_run(argv, log, err);
 }
 
@@ -105,11 +109,25 @@ static bool compile(const struct prepare_options *o, const char *target, const c
     return ok;
 }
 
-bool prepare(const struct prepare_options *o, struct prepared *out, char *err) {
+/* Launches of models that give vectors or scores are full of texts; an encoder's hold whole ones,
+ * of which one can be as long as the context. */
+static bool fill_in(struct prepare_options *o, const char *folder, char *err) {
+    enum { TOKENS = 512, TEXTS = 32 };
+    enum vectors_by by;
+    if (!vectors_by(folder, &by, err)) return false;
+    if (by == VECTORS_NOT) return true;
+    if (!o->slots) o->slots = TEXTS;
+    if (!o->launch) o->launch = by == VECTORS_BY_TEXTS && o->context ? o->context : TOKENS;
+    return true;
+}
+
+bool prepare(const struct prepare_options *given, struct prepared *out, char *err) {
+    struct prepare_options all = *given, *o = &all;
     char cache[PATH_MAX], home[PATH_MAX], key[24], name[64], text[256], target[64];
     double began = lm_now();
     *err = 0;
     if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
+    if (!fill_in(o, out->folder, err)) return false;
     if (!lm_target(o->device, target, sizeof target, err)) return false;
     snprintf(text, sizeof text, "%s %s %lld %lld %lld%s", ETCC_VERSION, target,
              (long long)o->context, (long long)o->slots, (long long)o->launch,

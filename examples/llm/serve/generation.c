@@ -93,6 +93,14 @@ static enum engine_turn ready(void *user) {
     return (enum engine_turn)source->turn;
 }
 
+static void take_vector(void *user, const float *values, int64_t width) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    pthread_mutex_lock(&g->lock);
+    answer_vector(g->answer, source->text, values, width);
+    pthread_mutex_unlock(&g->lock);
+}
+
 static void take_prompt(void *user, size_t at, const struct engine_token *token) {
     struct source *source = user;
     struct generation *g = source->generation;
@@ -235,13 +243,16 @@ static bool submit(struct generation *g, struct fault *f) {
                                       .sampling = r->sampling,
                                       .tells_prompt = r->prompt_top >= 0,
                                       .prompt_top = (int)r->prompt_top,
+                                      .vector = r->vectors,
+                                      .second = r->vectors ? r->seconds[i] : 0,
                                       .sink = {.user = &g->sources[i],
                                                .token = take_token,
                                                .end = take_end,
                                                .mask = r->grammar ? mask : NULL,
                                                .ready = r->grammar ? ready : NULL,
                                                .later = send_later,
-                                               .prompt = take_prompt}};
+                                               .prompt = take_prompt,
+                                               .vector = take_vector}};
         jobs[i].sampling.seed += (uint64_t)(i % (int)r->n);
     }
     if (ok) {

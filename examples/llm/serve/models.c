@@ -3,6 +3,7 @@
 #include "examples/llm/api/tools/tools.h"
 #include "examples/llm/base/json_file.h"
 #include "examples/llm/serve/server.h"
+#include "examples/llm/vectors/vectors.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static bool read_usual(struct served *s, char *err) {
 
 static bool read_files(struct server *s, struct served *m, char *err) {
     return tokenizer_load(m->folder, &m->tokenizer, err) && stops_read(m->folder, &m->stops, err) &&
-           chat_open(m->folder, s->o->template_file, &m->chat, err) && read_usual(m, err);
+           chat_open(m->folder, s->o->template_file, &m->chat, err) && read_usual(m, err) &&
+           vectors_read(m->folder, &m->vectors, err);
 }
 
 static bool open_engines(struct server *s, char *err) {
@@ -99,9 +101,29 @@ static bool describe_formats(const struct serve_options *o, struct served *m, ch
     return true;
 }
 
+/* What texts and pairs of them may become. */
+static bool describe_vectors(struct served *m, char *err) {
+    enum { MOST = 2048 }; /* as OpenAI has it */
+    struct api_model *a = &m->model;
+    const struct engine_sizes *z = &m->sizes;
+    int64_t most = vectors_most(m->vectors);
+    a->vectors = m->vectors;
+    a->only_vectors = z->vectors;
+    a->gives_vectors = z->vectors && !z->scores;
+    a->gives_scores = z->scores ? z->width == 1 : vectors_by_token(m->vectors) && !z->vectors;
+    a->width = z->width;
+    a->texts = MOST;
+    a->text_tokens = z->vectors && most && most < z->context ? most : z->context;
+    if (z->vectors || vectors_vocab(m->vectors) <= z->vocab) return true;
+    return llm_fail(err, "%s: modules.json names a token beyond the vocabulary of %lld", m->name,
+                    (long long)z->vocab);
+}
+
 /* What requests are read by. */
 static bool describe(const struct serve_options *o, struct served *m, char *err) {
     struct api_model *a = &m->model;
+    /* It is not known of some that write no texts. */
+    if (m->sizes.vocab == INT32_MAX) m->sizes.vocab = tokenizer_size(m->tokenizer);
     m->vocabulary = vocabulary_make(m->tokenizer, m->sizes.vocab);
     if (!m->vocabulary) return llm_fail(err, "out of memory");
     a->name = m->name;
@@ -116,7 +138,7 @@ static bool describe(const struct serve_options *o, struct served *m, char *err)
     a->choices = m->sizes.slots + o->queue < 1024 ? m->sizes.slots + o->queue : 1024;
     a->aliases = o->aliases;
     a->lenient = o->lenient;
-    return describe_formats(o, m, err);
+    return describe_vectors(m, err) && describe_formats(o, m, err);
 }
 
 bool models_load(struct server *s, char *err) {
@@ -136,6 +158,7 @@ void models_free(struct server *s) {
         struct served *m = &s->models[i];
         vocabulary_free(m->vocabulary);
         chat_close(m->chat);
+        vectors_free(m->vectors);
         tokenizer_free(m->tokenizer);
         metrics_free(&m->metrics);
     }

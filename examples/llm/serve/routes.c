@@ -220,6 +220,16 @@ static enum MHD_Result ollama(struct exchange *x) {
     return generation_start(x, DIALECT_OLLAMA);
 }
 
+static enum MHD_Result embeddings(struct exchange *x) {
+    return generation_start(x, DIALECT_EMBEDDINGS);
+}
+static enum MHD_Result rerank(struct exchange *x) {
+    return generation_start(x, DIALECT_RERANK);
+}
+static enum MHD_Result ollama_embed(struct exchange *x) {
+    return generation_start(x, DIALECT_OLLAMA_EMBED);
+}
+
 static enum MHD_Result page(struct exchange *x) {
     struct buffer b = {0};
     buffer_add(&b, page_html, page_bytes);
@@ -256,12 +266,16 @@ static const struct row {
     {"POST", "/api/generate", ollama, WORKS | LONG},
     {"POST", "/apply-template", apply_template, LONG},
     {"POST", "/v1/messages/count_tokens", count_tokens, LONG},
-    {"POST", "/v1/embeddings", others_missing, 0},
-    {"POST", "/embeddings", others_missing, 0},
-    {"POST", "/v1/rerank", others_missing, 0},
-    {"POST", "/rerank", others_missing, 0},
+    {"POST", "/v1/embeddings", embeddings, WORKS | LONG},
+    {"POST", "/embeddings", embeddings, WORKS | LONG},
+    {"POST", "/v1/rerank", rerank, WORKS | LONG},
+    {"POST", "/v2/rerank", rerank, WORKS | LONG},
+    {"POST", "/rerank", rerank, WORKS | LONG},
+    {"POST", "/v1/reranking", rerank, WORKS | LONG},
+    {"POST", "/reranking", rerank, WORKS | LONG},
+    {"POST", "/api/embed", ollama_embed, WORKS | LONG},
+    {"POST", "/api/embeddings", ollama_embed, WORKS | LONG},
     {"POST", "/infill", others_missing, 0},
-    {"POST", "/api/embed", others_missing, 0},
     {"POST", "/sleep", others_sleep, LONG},
     {"POST", "/wake", others_wake, LONG},
     {"POST", "/wake_up", others_wake, LONG},

@@ -29,6 +29,7 @@ struct served {
     struct vocabulary *vocabulary;
     struct stops stops;
     struct chat *chat;
+    struct vectors *vectors;
     struct api_model model;
     struct engine *engine;
     struct engine_sizes sizes;

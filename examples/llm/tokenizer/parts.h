@@ -246,6 +246,13 @@ int32_t added_next(const struct added_tokens *, struct span text, bool normalise
 struct template {
     struct ids prefix, suffix; /* put around a text */
     bool there;                /* one was read */
+    /* Put before, between and behind two texts. */
+    struct template_pair {
+        struct ids before, between, after;
+        size_t second; /* as many of BETWEEN belong to the first text; the rest is of type 1 */
+        bool alike;    /* all of it is of type 0 */
+        bool none;     /* the template of the file is of another kind */
+    } pair;
 };
 bool template_load(struct template *, const json_t *, char *err);
 void template_free(struct template *);

@@ -246,6 +246,69 @@ bool tokenizer_encode(const struct tokenizer *t, const char *text, size_t bytes,
     return tokenizer_encode_as(t, text, bytes, 0, ids, err);
 }
 
+/* ---- no more than the model takes ---- */
+
+/* The first N ids of a text. */
+static bool add_first(struct ids *to, const struct ids *from, size_t n, char *err) {
+    struct ids part = {from->v, n < from->n ? n : from->n, 0, 0, 0, 0};
+    to->dropped += from->dropped;
+    if (from->dropped) {
+        to->first_dropped = from->first_dropped;
+        to->dropped_bytes = from->dropped_bytes;
+    }
+    return add_all(to, &part, err);
+}
+
+bool tokenizer_encode_within(const struct tokenizer *t, const char *text, size_t bytes, size_t most,
+                             struct ids *ids, char *err) {
+    struct ids of = {0};
+    size_t around = t->template.prefix.n + t->template.suffix.n;
+    bool ok = (most > around ||
+               llm_fail(err, "%zu tokens have no room for the %zu around a text", most, around)) &&
+              tokenizer_encode_as(t, text, bytes, TOKENIZER_BARE, &of, err) &&
+              add_all(ids, &t->template.prefix, err) && add_first(ids, &of, most - around, err) &&
+              add_all(ids, &t->template.suffix, err);
+    free(of.v);
+    return ok;
+}
+
+/* How many ids of each are kept of N and M, ROOM at most: the longer one loses first; where both
+ * are longer than half of it, it gets the odd one. */
+static void share(size_t room, size_t *n, size_t *m) {
+    size_t *less = *n <= *m ? n : m, *more = *n <= *m ? m : n;
+    if (*n + *m <= room) return;
+    if (*less * 2 <= room) {
+        *more = room - *less;
+        return;
+    }
+    *less = room / 2;
+    *more = room / 2 + room % 2;
+}
+
+bool tokenizer_encode_pair(const struct tokenizer *t, const char *first, size_t first_bytes,
+                           const char *second, size_t second_bytes, size_t most, struct ids *ids,
+                           size_t *out_second, char *err) {
+    const struct template_pair *p = &t->template.pair;
+    struct ids a = {0}, b = {0};
+    size_t around = p->before.n + p->between.n + p->after.n;
+    if (p->none) return llm_fail(err, "the tokenizer does not say how two texts become one");
+    if (most <= around)
+        return llm_fail(err, "%zu tokens have no room for the %zu around texts", most, around);
+    bool ok = tokenizer_encode_as(t, first, first_bytes, TOKENIZER_BARE, &a, err) &&
+              tokenizer_encode_as(t, second, second_bytes, TOKENIZER_BARE, &b, err);
+    size_t n = a.n, m = b.n;
+    share(most - around, &n, &m);
+    size_t start = ids->n;
+    *out_second = p->before.n + n + (t->template.there ? p->second : 0);
+    ok = ok && add_all(ids, &p->before, err) && add_first(ids, &a, n, err) &&
+         add_all(ids, &p->between, err) && add_first(ids, &b, m, err) &&
+         add_all(ids, &p->after, err);
+    if (p->alike) *out_second = ids->n - start;
+    free(a.v);
+    free(b.v);
+    return ok;
+}
+
 /* ---- about tokens ---- */
 
 int32_t tokenizer_size(const struct tokenizer *t) {

@@ -57,6 +57,17 @@ bool tokenizer_encode_as(const struct tokenizer *, const char *text, size_t byte
 bool tokenizer_encode(const struct tokenizer *, const char *text, size_t bytes, struct ids *ids,
                       char *err);
 
+/* The same for a model that takes no more than MOST tokens, what is put around the text included:
+ * the end of the text is left out. */
+bool tokenizer_encode_within(const struct tokenizer *, const char *text, size_t bytes, size_t most,
+                             struct ids *ids, char *err);
+/* Two texts as one, as the file's post-processor puts them together, in no more than MOST tokens:
+ * the end of the longer one is left out, or of both. *OUT_SECOND: how many of the tokens are of
+ * type 0, of the first text. */
+bool tokenizer_encode_pair(const struct tokenizer *, const char *first, size_t first_bytes,
+                           const char *second, size_t second_bytes, size_t most, struct ids *ids,
+                           size_t *out_second, char *err);
+
 /* ---- about tokens ---- */
 
 /* One more than the largest id. There may be ids below that no token has. */

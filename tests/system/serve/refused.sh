@@ -43,9 +43,9 @@ bad 400 $t "{$u,\"functions\":[]}" "'functions' is not known"
 bad 400 /v1/responses '{"input":"x","previous_response_id":"r"}' 'previous_response_id'
 bad 400 /v1/messages "{$u}" 'max_tokens' '"type":"error"'
 bad 404 /v1/nothing '{}' 'nothing here'
-for path in /v1/embeddings /v1/rerank /infill /api/embed; do
-    bad 501 $path '{}' "$path is not done"
-done
+bad 501 /infill '{}' '/infill is not done'
+for path in /v1/embeddings /api/embed; do bad 501 $path '{}' "the model 'stories-llama' gives no vectors of texts"; done
+bad 501 /v1/rerank '{}' "the model 'stories-llama' gives no scores of texts"
 bad 400 /api/chat '{"messages":[{"role":"user","content":"x","images":["abc"]}]}' "'image'"
 bad 400 /api/generate '{"prompt":"x","options":{"mirostat":2}}' "'mirostat' is not supported"
 bad 404 /api/generate '{"model":"other","prompt":"x"}' 'model_not_found'

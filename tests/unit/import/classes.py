@@ -13,10 +13,9 @@ MODELS = os.path.join(HERE, "../../../frontend/import/models")
 OUT = os.path.join(HERE, "../../../frontend/import/classes.json")
 # Fields of the class that all others come from, which some templates read.
 BASE = {"ViTForImageClassification": {"num_labels": 2}, "GPT2LMHeadModel": {"add_cross_attention": False},
-        "BertModel": {"is_decoder": False, "add_cross_attention": False},
-        "BertForSequenceClassification": {"is_decoder": False, "add_cross_attention": False, "num_labels": 2},
-        "RobertaForMaskedLM": {"is_decoder": False, "add_cross_attention": False},
-        "DistilBertForSequenceClassification": {"num_labels": 2}}
+        **{f"{c}{kind}": {"is_decoder": False, "add_cross_attention": False} for c in ("Bert", "Roberta", "XLMRoberta") for kind in ("Model", "ForMaskedLM")},
+        **{f"{c}ForSequenceClassification": {"is_decoder": False, "add_cross_attention": False, "num_labels": 2} for c in ("Bert", "Roberta", "XLMRoberta")},
+        "DistilBertForSequenceClassification": {"num_labels": 2}, "ModernBertForSequenceClassification": {"num_labels": 2}}
 # Written into the body of __init__ or of the code that uses it, and so in no list of arguments: gpt-oss' YaRN, since 5.8.1;
 # what its experts had as constants until these were fields; the old names of rope's numbers in GPT-NeoX and Gemma 3.
 BODY = {
@@ -25,7 +24,8 @@ BODY = {
     "GPTNeoXForCausalLM": {"rotary_emb_base": 10000, "rotary_pct": 0.25},
     "Gemma3ForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6},
     "Gemma3nForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0},
-    "ModernBertForMaskedLM": {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3},
+    **{c: {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3}
+       for c in ("ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification")},
     "Phi3ForCausalLM": {"partial_rotary_factor": 1.0},
     "ApertusForCausalLM": {"rope_parameters": {"rope_type": "llama3", "rope_theta": 12000000.0, "factor": 8.0, "low_freq_factor": 1.0,
                                                "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}},
@@ -84,7 +84,7 @@ def of_class(classes, name):
 
 def read(wheel, architecture, kind):
     """The fields of a class with their defaults, and other names of theirs; None where this version has no such class."""
-    module = kind.removesuffix("_text").removesuffix("_vision_model")
+    module = kind.removesuffix("_text").removesuffix("_vision_model").replace("-", "_")
     path = f"transformers/models/{module}/configuration_{module}.py"
     if path not in wheel.namelist():
         return None

@@ -234,6 +234,18 @@ static void check_version(const char *golden, const char *field, const char *ver
     free(text);
 }
 
+/* Are two classes alike but for what only those that sort into classes read? Models with other
+ * heads share one then. */
+static bool alike(const json_t *a, const json_t *b) {
+    json_t *x = json_deep_copy(a), *y = json_deep_copy(b);
+    json_object_del(json_object_get(x, "fields"), "num_labels");
+    json_object_del(json_object_get(y, "fields"), "num_labels");
+    bool same = x && y && json_equal(x, y);
+    json_decref(x);
+    json_decref(y);
+    return same;
+}
+
 int main(int argc, char **argv) {
     size_t i, at = 0;
     json_t *row;
@@ -254,7 +266,9 @@ int main(int argc, char **argv) {
     while ((name = imp_model_next(arena, &at))) {
         bool found = false;
         json_array_foreach(rows, i, row) {
-            found |= !strcmp(name, json_string_value(json_object_get(row, "architecture")));
+            const char *other = json_string_value(json_object_get(row, "architecture"));
+            found = found || !strcmp(name, other) ||
+                    alike(json_object_get(classes, name), json_object_get(classes, other));
         }
         if (!found) FAIL("%s is not in completed.json: run tests/unit/import/completed.py", name);
         if (!json_object_get(classes, name))

@@ -91,8 +91,14 @@ def of(architecture, kind, golden, variant):
     return {"architecture": architecture, "golden": golden, "variant": variant, "whole": whole, "without": without, "inside": inside}
 
 
+def alike(class_):
+    """What a class has, without what only those that sort into classes read: models with other heads share it."""
+    return {**class_, "fields": {k: v for k, v in class_["fields"].items() if k != "num_labels"}}
+
+
 def main():
-    versions = json.load(open(f"{SOURCE}/frontend/import/classes.json"))["versions"]
+    read = json.load(open(f"{SOURCE}/frontend/import/classes.json"))
+    versions, classes = read["versions"], read["classes"]
     assert versions[-1] == transformers.__version__, f"this is {transformers.__version__}, classes.json of {versions[-1]}"
     kinds = {}
     for name in sorted(os.listdir(f"{SOURCE}/frontend/import/models")):
@@ -108,7 +114,8 @@ def main():
             architecture = json.load(open(path))["architectures"][0]
             for variant in [{}, *VARIANTS.get(golden, [])]:
                 rows.append(of(architecture, kinds[architecture], golden, variant))
-    missing = set(kinds) - {r["architecture"] for r in rows}
+    known = {r["architecture"] for r in rows}
+    missing = {a for a in kinds if a not in known and not any(alike(classes[a]) == alike(classes[k]) for k in known)}
     assert not missing, f"no golden checkpoint of {missing}"
     with open(f"{HERE}/completed.json", "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in rows) + "\n]\n")

@@ -1,0 +1,72 @@
+#include "examples/llm/engine/tensors.h"
+#include <stdio.h>
+#include <string.h>
+
+bool lm_ok(etrt_status status, const char *doing, char *err) {
+    if (status == ETRT_OK) return true;
+    return llm_fail(err, "%s: %s: %s", doing, etrt_status_text(status), etrt_last_error());
+}
+
+const char *lm_named(const struct lm *lm, const char *name, char out[LM_NAME]) {
+    snprintf(out, LM_NAME, "%s%s%s", lm->part ? lm->part : "", lm->part ? "." : "", name);
+    return out;
+}
+
+/* The number of the tensor NAME of that kind, and what it is; -1: there is none. */
+static int find(const struct lm *lm, etrt_kind kind, const char *name, etrt_tensor_info *out) {
+    char full[LM_NAME];
+    lm_named(lm, name, full);
+    for (int t = 0; etrt_model_tensor(lm->kernel->model, t, out) == ETRT_OK; t++)
+        if (out->kind == kind && !strcmp(out->name, full)) return t;
+    return -1;
+}
+
+bool lm_has(const struct lm *lm, etrt_kind kind, etrt_dtype type, int rank, const char *name) {
+    etrt_tensor_info info;
+    return find(lm, kind, name, &info) >= 0 && info.dtype == type && info.rank == rank;
+}
+
+bool lm_has_input(const struct lm *lm, const char *name, int rank) {
+    return lm_has(lm, ETRT_INPUT, ETRT_I32, rank, name);
+}
+
+bool lm_has_state(const struct lm *lm, const char *name) {
+    etrt_tensor_info info;
+    return find(lm, ETRT_STATE, name, &info) >= 0;
+}
+
+int64_t lm_weight_rows(const struct lm *lm, const char *name) {
+    etrt_tensor_info info;
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    int t = find(lm, ETRT_WEIGHT, name, &info);
+    if (t < 0 || info.rank != 2 ||
+        etrt_model_shape(lm->kernel->model, t, NULL, shape, &bytes) != ETRT_OK)
+        return 0;
+    return shape[0];
+}
+
+int64_t lm_most_of(const struct lm *lm, const char *dim) {
+    etrt_dim_info info;
+    char name[LM_NAME];
+    lm_named(lm, dim, name);
+    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
+        if (!strcmp(info.name, name)) return info.hi;
+    return 0;
+}
+
+bool lm_set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
+    char name[LM_NAME];
+    return lm_ok(etrt_set_dim(lm->kernel->session, lm_named(lm, dim, name), n), name, err);
+}
+
+bool lm_shape(const struct lm *lm, const char *tensor, int64_t out[ETRT_MAX_RANK], int *rank,
+              char *err) {
+    char name[LM_NAME];
+    return lm_ok(etrt_shape(lm->kernel->session, lm_named(lm, tensor, name), out, rank), name, err);
+}
+
+bool lm_bind(struct lm *lm, const char *tensor, const void *data, int64_t n, char *err) {
+    char name[LM_NAME];
+    return lm_ok(etrt_bind(lm->kernel->session, lm_named(lm, tensor, name), data, (size_t)n * 4),
+                 name, err);
+}
