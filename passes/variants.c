@@ -263,6 +263,16 @@ static bool followed(const struct variants *v, et_program *p) {
     return ok;
 }
 
+/* Why there is one program for all rows, whose sums have one order anyway. */
+static et_program *warn_alone(const struct variants *v) {
+    if (v->opt->same_sums && !et_diag_errors(v->g->diags))
+        et_diag(v->g->diags, ET_WARNING, (et_loc){0},
+                "--same-sums: no variants for values of %s have the same orders of sums: there is "
+                "one program for all, as with --variants=1",
+                et_sym_name(v->g->exprs, v->sym));
+    return NULL;
+}
+
 et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
                              void *ctx) {
     struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx, .few = most > 2};
@@ -275,12 +285,13 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
         return NULL;
     et_sym_range(g->exprs, 0, &lo, &hi);
     if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
-    if (opt->same_sums && !follow(&v, &same, on)) return NULL;
+    if (opt->same_sums && !follow(&v, &same, on)) return warn_alone(&v);
     et_sym_range(g->exprs, v.sym, &lo, &hi);
     if (ends_at(&v, 0) && v.sample[0] == 1 && most < ET_MAX_VARIANTS) most++;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
     et_program *p = n > 1 ? build(&v, end, n) : NULL;
+    if (!p && n > 1) return warn_alone(&v);
     return followed(&v, p) ? p : NULL;
 }

@@ -75,7 +75,8 @@ static bool find_kernel(struct options *o, struct prepared *p) {
                                    .context = o->context,
                                    .slots = o->slots,
                                    .launch = o->serve.batch,
-                                   .resident = o->serve.resident};
+                                   .resident = o->serve.resident,
+                                   .same_sums = o->same_sums};
     char err[LLM_ERR];
     if (o->kernel) return true;
     if (!prepare(&make, p, err)) return llm_complain("%s", err);
@@ -107,8 +108,9 @@ static int run_serve(void *o) {
     const cli_list *models = &all->models;
     if (!all->model == !models->n) return cli_wrong(&tool, "either --model or --models is needed");
     if (!all->kernel && models->n) return cli_wrong(&tool, "--models needs --kernel");
-    if ((all->context || all->slots) && all->kernel)
-        return cli_wrong(&tool, "--context and --slots are of the kernel, which is there already");
+    if ((all->context || all->slots || all->same_sums) && all->kernel)
+        return cli_wrong(&tool, "--context, --slots and --same-sums are of the kernel, which is "
+                                "there already");
     if (s->resident && (all->timings || s->launch_seconds > 0))
         return cli_wrong(&tool, "--resident has no launches that --timings or --launch-timeout "
                                 "could be of");
@@ -206,6 +208,9 @@ static const cli_option options[] = {
      .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
     {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,
      .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
+    {"same-sums", 0, CLI_FLAG, NULL, TO(same_sums),
+     "a text has the same bits whatever is in its launches, where no kernel is given",
+     .may = SERVE | RUN},
     {"cache", 0, CLI_FOLDER, "DIR", TO(cache),
      "where kernels are kept that were made (~/.cache/etcc)", .may = SERVE | RUN | VECTORS},
     {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts),

@@ -37,6 +37,7 @@ struct options {
     /* serve, run: what is compiled where no kernel is given */
     const char *cache;
     int64_t context, slots;
+    bool same_sums;
 };
 
 /* The commands of main.c. They print why they fail. */

@@ -194,6 +194,21 @@ bool et_mainloop_pairs_with(const et_mainloop *c, const et_mainloop *packed) {
            packed->results * packed->sets == c->results * c->sets;
 }
 
+/* Fragments of two steps as they lie in memory, all of which there is. */
+bool et_mainloop_may_step(const et_product_cx *g, const et_mainloop *c) {
+    const et_warpgroup_shape *of = g->t->warpgroup;
+    return of && c->direct && !c->computed && !c->packed && !c->maybe_packed && !c->fp8 &&
+           !c->f16 && !c->run && !c->zeros && c->size == 2 && c->unit_k == 2 * of->k &&
+           c->lane_k == c->piece && c->k > 0 && c->k % c->unit_k == 0;
+}
+
+/* Twice the registers: of one sum, and of those before. */
+bool et_mainloop_may_span(const et_mainloop *c, int spans, int span) {
+    enum { MOST_SUMS = 10 };
+    return c->warpgroup && c->s->wk == 1 && !c->stage_k && spans > 1 && span && span % c->kc == 0 &&
+           c->k > 0 && c->k % ((int64_t)spans * span) == 0 && et_mainloop_sums(c) <= MOST_SUMS;
+}
+
 /* ---- rows ---- */
 
 int et_log2_up(int64_t n) {
@@ -263,7 +278,9 @@ void et_mainloop_few(const et_product_cx *g, et_mainloop *c, int sets, bool in_t
     enum { MOST_RESULTS = 256, PIECE = 16 };
     few(g, c, sets);
     c->in_turn = false;
-    if (!in_turn || !c->direct || c->packed || c->size != 2 || c->lane_k * c->size % PIECE) return;
+    if (!in_turn || !c->direct || c->in_steps || c->packed || c->size != 2 ||
+        c->lane_k * c->size % PIECE)
+        return;
     int each = et_layout_sums(c->sums) * et_mainloop_sums(c);
     if (sets > c->sets && !(sets & (sets - 1)) && sets * each <= MOST_RESULTS) c->sets = sets;
     c->in_turn = c->sets > 1;

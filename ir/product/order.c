@@ -15,8 +15,10 @@ et_product_order et_order_of(const et_mainloop *c) {
               : c->unscaled ? ET_TERMS_UNSCALED
                             : ET_TERMS_AS_WRITTEN;
     if (c->warpgroup) o.lane = 1;
+    if (c->in_steps || (c->warpgroup && o.waves == 1)) o.terms = ET_TERMS_IN_STEPS, o.lane = 1;
     if (c->sets > 1) o.turns = few ? -c->sets : c->sets; /* by instructions, or by pieces */
     if (o.waves > 1 || o.turns != 1) o.chunk = w->chunk;
+    if (c->spans) o.waves = c->spans, o.chunk = c->spans * c->span;
     return o;
 }
 
@@ -173,8 +175,8 @@ static const char *where_of(et_arena *a, const et_order_key *k) {
 
 /* As messages name it. */
 static const char *text(et_arena *a, const et_order *o) {
-    static const char *const by[] = {"",       " multiplied together", " unscaled", " f16", " fp8",
-                                     " packed"};
+    static const char *const by[] = {
+        "", " in steps", " multiplied together", " unscaled", " f16", " fp8", " packed"};
     const et_product_order *p = &o->product;
     const et_attend_plan *w = &o->attend.plan;
     if (o->attends)

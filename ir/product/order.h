@@ -11,19 +11,21 @@
 #include "ir/product/attend.h"
 #include "ir/product/product.h"
 
-/* By what terms are multiplied: operands as they are written; a group of waves together, whose
- * instructions have other k's; operands without scales, as f16 or e4m3, or packed. */
+/* By what terms are multiplied: operands as they are written; the same in steps of k's in a row, as
+ * warpgroup MMA has them, in which their order is nothing to the sum; by groups of waves that have
+ * parts of k; operands without scales, as f16 or e4m3, or packed. */
 typedef enum {
     ET_TERMS_AS_WRITTEN,
+    ET_TERMS_IN_STEPS,
     ET_TERMS_TOGETHER,
     ET_TERMS_UNSCALED,
     ET_TERMS_F16,
     ET_TERMS_FP8,
     ET_TERMS_PACKED
 } et_terms;
-/* Of a product: k's of a tile, of which each of WAVES has a part of every CHUNK, and LANE in a row
- * in each lane; of the wave's pieces of k, one after the other, each goes to the next of TURNS
- * sums. A chunk is 0 where nothing hangs on it. */
+/* Of a product: k's of a tile, of which each of WAVES, or of a wave's spans, has a part of every
+ * CHUNK, and LANE in a row in each lane; of the wave's pieces of k, one after the other, each goes
+ * to the next of TURNS sums. A chunk is 0 where nothing hangs on it. */
 typedef struct {
     int64_t k; /* -1: a launch decides */
     int waves, chunk, lane, turns;

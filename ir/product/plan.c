@@ -84,6 +84,9 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
         return no(out_why, "rows do not come through a ring of so many chunks");
     if (w->rows == ET_ROWS_STAGED && w->rows_depth != 1)
         return no(out_why, "rows are staged a chunk at a time");
+    c->in_steps = w->in_steps;
+    if (c->in_steps && !et_mainloop_may_step(g, c))
+        return no(out_why, "lanes cannot have the k's of a warpgroup MMA's steps");
     et_mainloop_rows(g, c);
     et_mainloop_few(g, c, w->sets, w->in_turn);
     if (w->decode == ET_DECODE_F16 && !et_decode_f16(g, c))
@@ -101,6 +104,10 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
     if (w->in_turn && (!c->in_turn || c->row_packed))
         return no(out_why, "sums cannot take turns by pieces");
     if (c->f16 && c->row_packed) c->sets = c->row_packed;
+    if ((w->spans || w->span) && !et_mainloop_may_span(c, w->spans, w->span))
+        return no(out_why, "k cannot be added up in so many sums one after the other");
+    c->spans = w->spans;
+    c->span = w->span;
     int most = et_pipeline_most_held(g, c);
     c->held = most ? w->depth : 0;
     if (c->stages && (w->depth > (most ? most : 1) || w->depth & (w->depth - 1)))

@@ -130,6 +130,8 @@ typedef struct et_mainloop {
     int sets;             /* of such, a power of two, which are added up at the end */
     int row_packed;       /* a single row's k is dealt to so many rows of an operand; or 0 */
     bool in_turn;         /* sets take turns by pieces of 16 bytes of a lane's k's */
+    bool in_steps;        /* lane_k is half of each of two steps of warpgroup MMA */
+    int spans, span;      /* sums that k is added up in, each of every SPANS-th SPAN; or 0 */
     int run;              /* k's that share a scale, a row of the operand each; or 0 */
     float times;          /* what sums are to be multiplied by */
     int products;         /* that a wave has sums of: all, or one */
@@ -188,6 +190,10 @@ bool et_mainloop_may_pack(const et_product_cx *, const et_mainloop *);
 bool et_mainloop_fits_packed(const et_product_cx *, const et_mainloop *);
 /* Are sums of a packed b in the same places as those of the same b as it is? */
 bool et_mainloop_pairs_with(const et_mainloop *, const et_mainloop *packed);
+
+/* Can a lane have the k's of the steps of a warpgroup MMA? Can that have sums of such SPANS? */
+bool et_mainloop_may_step(const et_product_cx *, const et_mainloop *);
+bool et_mainloop_may_span(const et_mainloop *, int spans, int span);
 
 int et_mainloop_sums(const et_mainloop *); /* 16 x 16, of a wave */
 /* Elements from one row to the next of the buffer for a as it is declared; and those of them that

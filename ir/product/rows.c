@@ -136,7 +136,7 @@ static bool has_rows(const et_layout *l, int row) {
 
 int et_rows_most_packed(const et_product_cx *g, const et_mainloop *c) {
     const et_fragment *fr = et_target_fragment(g->t, c->f16 ? ET_F16 : c->s->operand);
-    if (et_most_rows(g, c->s) != 1 || !c->direct || c->packed || c->run ||
+    if (et_most_rows(g, c->s) != 1 || !c->direct || c->packed || c->run || c->in_steps ||
         et_mainloop_may_pack(g, c) || c->rows_own || c->size != 2 || !fr || c->fr != fr->few ||
         c->lane_k * c->size % PIECE || c->pitch_a % (PIECE / c->size) ||
         et_is_without(g->without, ET_FEATURE_ROW_PACKED))

@@ -22,6 +22,9 @@ const char *et_plan_word(et_plan_words kind, int i) {
 static const et_plan_option product[] = {
     NUMBER(et_product_plan, row_packed, 0, 2, 16),
     FLAG(et_product_plan, in_turn),
+    FLAG(et_product_plan, in_steps),
+    NUMBER(et_product_plan, spans, 0, 2, 64),
+    NUMBER(et_product_plan, span, 0, 16, 1 << 16),
     NUMBER(et_product_plan, run, 0, 8, 256),
     FLAG(et_product_plan, maybe_packed),
     NUMBER(et_product_plan, unroll, 1, 1, 8),

@@ -49,6 +49,10 @@ typedef struct {
     int sets;          /* sums of a product that take turns */
     int row_packed;    /* rows of an operand that a single row's k is dealt to, or 0 */
     bool in_turn;      /* sums take turns by pieces of a lane's k's, as they do with row_packed */
+    bool in_steps;     /* a lane has k's of two steps, half each, that are in a row as those of
+                          warpgroup MMA */
+    int spans, span;   /* of warpgroup MMA: sums, one after the other, of every SPANS-th SPAN k's in
+                          a row, which are added up then; or 0 */
     int run;           /* k's that share a scale, of which each of an operand's eight rows has those
                           of one such run of a single row; or 0 */
     et_early_as early;

@@ -35,7 +35,8 @@ static inline bool et_may_stream(const et_pass_options *o) {
 
 /* Also for products of many rows (passes/cost/stream_many.h)? */
 static inline bool et_may_have_slots(const et_pass_options *o) {
-    return et_may_stream(o) && !o->packed && !et_is_without(o->without, ET_FEATURE_STREAM_MANY);
+    return et_may_stream(o) && !o->packed && !o->same_sums &&
+           !et_is_without(o->without, ET_FEATURE_STREAM_MANY);
 }
 
 /* Is what PASS does to be printed? */

@@ -182,10 +182,13 @@ static void decode(const et_product_cx *g, et_mainloop *c) {
 
 /* ---- all of it ---- */
 
-/* Sums that take turns: by pieces of k, where all variants are to have the same order. */
+/* Sums that take turns: where all variants are to have the same order, by pieces of k, or none with
+ * the steps that warpgroup MMA has. */
 static void turns(const et_product_cx *g, et_mainloop *c) {
     const et_product_order *order = order_of(g, c);
-    if (order && order->turns <= 1) {
+    c->in_steps =
+        g->orders && (!order || order->terms == ET_TERMS_IN_STEPS) && et_mainloop_may_step(g, c);
+    if (c->in_steps || (order && order->turns <= 1)) {
         et_mainloop_few(g, c, 1, false);
     } else {
         et_mainloop_few(g, c, order ? order->turns : 0, g->orders != NULL);
@@ -205,6 +208,16 @@ static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
     c->results = et_layout_sums(c->sums);
     c->rows_own = own ? et_rows_own_depth(g, c) : 0;
     if (c->rows_own) c->rows_ahead = c->room = 0;
+}
+
+/* Warpgroup MMA adds up each wave's part of k as that does where waves share it. */
+static void span(const et_product_cx *g, et_mainloop *c) {
+    const et_product_order *order = order_of(g, c);
+    if (!order || order->terms != ET_TERMS_IN_STEPS || !c->warpgroup || order->waves < 2 ||
+        !et_mainloop_may_span(c, order->waves, order->chunk / order->waves))
+        return;
+    c->spans = order->waves;
+    c->span = order->chunk / order->waves;
 }
 
 static void spread(const et_product_cx *g, et_mainloop *c) {
@@ -241,6 +254,9 @@ static void note(et_mainloop *c) {
     w->sets = c->sets;
     w->row_packed = c->row_packed;
     w->in_turn = c->in_turn;
+    w->in_steps = c->in_steps;
+    w->spans = c->spans;
+    w->span = c->span;
     w->run = c->run;
     w->unroll = 1;
 }
@@ -261,6 +277,7 @@ static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind
         !c->rows_ahead && et_rows_may_own(g, c))
         return step(g, s, kind, zeros, false, c);
     spread(g, c);
+    span(g, c);
     note(c);
     return true;
 }

@@ -54,7 +54,7 @@ int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
         per--;
     if (!et_bounds(t->x, et_var_extent(t->x, gr->axis[0]), &lo, &most) || most > m->cus) return per;
     for (int few = 1; few < per; few++) {
-        tiles = most * (heads / few);
+        tiles = most * (heads / few) * (gr->parts > 1 ? gr->parts : 1);
         if (shared % few == 0 && tiles <= m->cus) return few;
     }
     return per;

@@ -246,7 +246,7 @@ static bool contract_step(et_contract_tiler *c) {
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out_beside(c, &s);
-    else if (!may_ring(c) || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
+    else if (!may_ring(c) || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, c->order, &s))
         return c->unfit = true;
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
     return true;

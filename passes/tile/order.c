@@ -44,9 +44,11 @@ int et_tile_chunks_ahead(const et_contract_tiler *c, const et_step *s, int kc) {
     return n > k ? (int)k : n;
 }
 
-/* With a multistage pipeline waves have all of k, one after the other. */
+/* With a multistage pipeline waves have all of k, one after the other; warpgroup MMA may have
+ * spans, whose sums are those of the waves of others. */
 bool et_tile_ring_has_order(const et_contract_tiler *c) {
     return !c->order || c->order->terms == ET_TERMS_TOGETHER ||
+           (c->order->terms == ET_TERMS_IN_STEPS && c->t.opt->machine->group_waves) ||
            (c->order->waves == 1 && c->order->turns == 1 && !c->t.opt->machine->group_waves);
 }
 

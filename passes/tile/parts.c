@@ -224,10 +224,11 @@ void et_tile_parts(const et_tiler *common) {
         if (!may_be_cut(p, gr)) continue;
         const et_attend_order *order = et_orders_attend(common->opt->orders, gr->name);
         int64_t rows = upper(p->g->exprs, et_var_extent(p->g->exprs, gr->axis[0]));
-        if (order && order->parts > 1)
-            gr->heads = order->heads, gr->parts = order->parts;
-        else if (!order && rows <= FEW_ROWS)
-            choose(common, gr);
+        if (order && order->parts > 1) { /* heads are columns of their own, whatever is beside */
+            bool lanes = order->plan.by == ET_ATTEND_BY_LANES;
+            gr->heads = lanes ? order->heads : 0, gr->parts = order->parts;
+        }
+        if (!order && rows <= FEW_ROWS) choose(common, gr);
         if (gr->parts <= 1) continue;
         if (order && rows > JOINED_ROWS) add_copy(p, i);
         cut(p, &p->groups[i]);

@@ -37,27 +37,29 @@ static bool holds(const et_step *s, const et_machine *m, int sums) {
 /* Do the waves divide the sums, do these fit in registers, and, where waves could multiply
  * together, do they? Of several products each such wave may have one: then fewer groups read a
  * row. */
-static bool fits(const et_step *s, const et_machine *m, int groups) {
+static bool fits(const et_step *s, const et_machine *m, int groups, int spans) {
     bool apart = groups && s->nacc > 1 && s->nacc * s->tn == 16 * s->wn;
     if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) ||
         (s->tn % (16 * s->wn) && !apart))
         return false;
     int sums = sums_of(s, m);
-    return sums <= (groups ? GROUP_SUM_REGISTERS : SUM_REGISTERS) &&
-           (m->local_copies || holds(s, m, sums)) && (!groups || et_step_warpgroup(s, groups));
+    int most = groups ? GROUP_SUM_REGISTERS : SUM_REGISTERS;
+    return sums <= (spans > 1 ? most / 2 : most) && (m->local_copies || holds(s, m, sums)) &&
+           (!groups || et_step_warpgroup(s, groups));
 }
 
 /* Waves over m and n such that the fewest rows are read for the sums. Only where too few are left
- * to multiply together, groups of them take parts of k. */
-static bool divide(et_step *s, const et_machine *m) {
+ * to multiply together, groups of them take parts of k. With an order of sums, which has SPANS,
+ * they do not: a lane has the sums of a span and those of all spans before it. */
+static bool divide(et_step *s, const et_machine *m, int spans) {
     int groups = et_dtype_bytes(s->operand) == 2 ? m->group_waves : 0,
-        most = groups ? GROUP_PARTS : 1;
+        most = groups && !spans ? GROUP_PARTS : 1;
     et_step best = {0}, try = *s;
     double least = 0;
     for (try.wk = 1; try.wk <= most && !best.wm; try.wk *= 2)
         for (try.wn = 1; try.wn * try.wk <= m->waves; try.wn++) {
             try.wm = m->waves / (try.wn * try.wk);
-            if (!fits(&try, m, groups)) continue;
+            if (!fits(&try, m, groups, spans)) continue;
             double rows = et_pipeline_rows(&try, et_step_warpgroup(&try, groups), groups);
             if (best.wm && rows >= least) continue;
             least = rows;
@@ -80,11 +82,14 @@ static int room(const et_machine *m, bool large) {
 }
 
 /* How many parts a chunk has, of PART bytes of local memory of which LEFT are left, and how many
- * chunks there are; 0: they do not fit. */
-static int copied(const et_step *s, const et_machine *m, int left, int part, int *stages) {
+ * chunks there are; 0: they do not fit. SPAN: bytes of a row that have whole chunks, or 0. */
+static int copied(const et_step *s, const et_machine *m, int left, int part, int span,
+                  int *stages) {
     /* Waves that multiply together have two chunks at once. */
     int busy = m->group_waves && et_step_warpgroup(s, m->group_waves) ? 2 : 1;
     int parts = busy > 1 ? GROUP_PARTS : MOST_PARTS;
+    while (span && parts > 1 && span % (parts * ROW_BYTES))
+        parts /= 2;
     while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
         parts /= 2;
     int chunk = parts * part;
@@ -113,12 +118,15 @@ static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int 
     return STAGES * parts * part <= left ? parts : 0;
 }
 
-bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
+bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, const et_product_order *order,
+                  et_step *s) {
     int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn;
+    int spans = order && order->terms == ET_TERMS_IN_STEPS ? order->waves : 0,
+        span = spans > 1 ? order->chunk / spans * bytes : 0;
     int part = (s->tm + columns) * ROW_BYTES;
     int at = f->lds_bytes;
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
-    if (!divide(s, m)) return false;
+    if (!divide(s, m, spans)) return false;
     int left = room(m, sums_of(s, m) > SUM_REGISTERS) - at;
     /* Rows begin in other banks than those next to them: where lanes store two sums of a row at a
      * time, four rows that are stored at once fill all, and where one, four that are two apart. */
@@ -128,7 +136,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
         rows /= 2;
     int sums = rows * of_row;
     if (sums > left) return false;
-    int stages, parts = m->local_copies ? copied(s, m, left, part, &stages)
+    int stages, parts = m->local_copies ? copied(s, m, left, part, span, &stages)
                                         : loaded(p->g->exprs, s, m, left, part, &stages);
     if (!parts) return false;
     int kc = parts * ROW_BYTES / bytes;

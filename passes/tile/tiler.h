@@ -77,7 +77,8 @@ et_expr et_pieces_offset(et_exprs *, const et_pieces *, et_expr n);
 
 /* Lay out the sums and a ring for the CONTRACT step S, whose tile is set, and deal it to waves;
  * false when it does not fit, and nothing is changed then. */
-bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
+bool et_tile_ring(et_program *, et_func *, const et_machine *, const et_product_order *,
+                  et_step *s);
 /* K's of a chunk of ROWS rows of elements of BYTES, of both operands or of the left one alone,
  * where so many bytes of local memory are USED: as many as have room, and WK waves divide. */
 int et_tile_staged_k(const et_machine *, int bytes, int rows, int wk, int used);

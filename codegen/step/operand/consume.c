@@ -13,7 +13,7 @@ enum { PIECE = ET_RING_PIECE };
 static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     int swap = ET_STREAM_SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
     if (et_stream_row_bytes(&c->p) % (2 * ET_STREAM_SWAP) || swap < PIECE ||
-        (i && swap < c->p.unit_k * c->p.bits / 8))
+        (i && swap < (c->p.in_steps ? c->p.unit_k / 2 : c->p.unit_k) * c->p.bits / 8))
         return 0;
     for (int l = 0; l < lanes; l++) {
         *out_bit = c->p.fr->layout->n.lane[l];
@@ -63,6 +63,15 @@ void cg_contract_consume(cg *g, const et_contract *c, val *out) {
         for (int i = 0; i < c->p.products; i++)
             for (int n = 0; n < c->p.nsub * c->p.rows_n; n++) {
                 int per = c->p.piece * c->p.size / 4, count = 0;
+                if (c->p.in_steps) {
+                    val half[2];
+                    for (int h = 0; h < 2; h++) {
+                        val at = cg_addi(g, k0, (int64_t)(2 * u + h) * c->p.unit_k / 2);
+                        half[h] = cg_contract_from_stage(g, c, stage, i, n, at, 64);
+                    }
+                    *out++ = cg_contract_halves(g, half[0], half[1]);
+                    continue;
+                }
                 for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
                     val at = cg_addi(g, k0, (int64_t)u * c->p.unit_k + k);
                     val v = cg_contract_from_stage(g, c, stage, i, n, at, 32 * per);

@@ -34,8 +34,16 @@ static val k_bytes(cg *g, const et_contract *c, val k) {
     return cg_muli(g, LLVMBuildSExt(g->b, k, g->i64, ""), c->p.size);
 }
 
-/* The piece of a row that is OFFSET elements past the lane's place at K0. */
-static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t offset) {
+val cg_contract_halves(cg *g, val low, val high) {
+    val word[4];
+    for (int i = 0; i < 4; i++)
+        word[i] = cg_extract(g, i < 2 ? low : high, i % 2);
+    return cg_vector(g, g->i32, 4, word);
+}
+
+/* N elements of a row that are OFFSET past the lane's place at K0. */
+static val load_some(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t offset,
+                     int n) {
     val base = cg_gep(g, row->base, k_bytes(g, c, k0));
     val k = cg_add(g, k0, cg_addi(g, c->at.lane_k0, offset));
     val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
@@ -46,9 +54,17 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
         ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->now.kend), ptr, start);
     }
     /* Not `invariant`: LLVM would sink it below the wait. */
-    val v = LLVMBuildLoad2(g->b, bits_type(g, c->p.piece * c->p.size), ptr, "");
-    LLVMSetAlignment(v, (unsigned)(c->p.piece * c->p.size));
+    val v = LLVMBuildLoad2(g->b, bits_type(g, n * c->p.size), ptr, "");
+    LLVMSetAlignment(v, (unsigned)(n * c->p.size));
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
+}
+
+/* A piece of a row. */
+static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t offset) {
+    int n = c->p.piece;
+    if (!c->p.in_steps) return load_some(g, c, row, k0, offset, n);
+    val low = load_some(g, c, row, k0, offset, n / 2);
+    return cg_contract_halves(g, low, load_some(g, c, row, k0, offset + c->p.unit_k / 2, n / 2));
 }
 
 val cg_contract_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {

@@ -20,6 +20,8 @@ cg_addr cg_contract_row(cg *, const et_contract *, et_expr e, int rowvar, val r)
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
 /* The fragment of unit U at that row, of the wave's part of the chunk that begins at K0. */
 val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int u);
+/* A fragment in two steps, of a lane's two words of either. */
+val cg_contract_halves(cg *, val low, val high);
 /* V, a piece of a row from K on, with zeros for elements past the last k. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 /* N elements of EXPRESSION from element U * N of CHUNK on, as f32 or i32; zero past the last k. */

@@ -71,7 +71,7 @@ void cg_contract_place(cg *g, et_contract *c) {
     val group = c->at.group = cg_contract_dealt(g, &l->k);
     c->at.lane_m = cg_contract_dealt(g, &l->m);
     c->at.lane_n = cg_contract_dealt(g, &l->n);
-    c->at.lane_k0 = cg_muli(g, group, c->p.lane_k);
+    c->at.lane_k0 = cg_muli(g, group, c->p.in_steps ? c->p.lane_k / 2 : c->p.lane_k);
     c->at.out_n = cg_contract_dealt(g, &c->p.sums->sum_n);
     c->at.out_m = cg_contract_dealt(g, &c->p.sums->sum_m);
     c->at.kpart = cg_muli(g, c->at.ks, c->p.kc / s->wk);

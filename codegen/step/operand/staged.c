@@ -31,10 +31,15 @@ static val staged_strided(cg *g, const et_contract *c, int local, val row, val k
 val cg_contract_staged(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     if (c->p.packed && g->t->spread) return staged_strided(g, c, local, cg_muli(g, row, pitch), k);
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->at.lane_k0));
-    val v =
-        LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_contract_staged_ptr(g, c, local, at), "");
-    LLVMSetAlignment(v, (unsigned)(pitch % c->p.piece ? c->p.size : c->p.piece * c->p.size));
-    return v;
+    LLVMTypeRef type = c->p.in_steps ? cg_words(g, 64) : cg_fragment_type(g, c);
+    int bytes = c->p.piece * c->p.size / (c->p.in_steps ? 2 : 1), n = c->p.in_steps ? 2 : 1;
+    val v[2];
+    for (int i = 0; i < n; i++) {
+        val from = cg_addi(g, at, (int64_t)i * c->p.unit_k / 2);
+        v[i] = LLVMBuildLoad2(g->b, type, cg_contract_staged_ptr(g, c, local, from), "");
+        LLVMSetAlignment(v[i], (unsigned)(pitch % c->p.piece ? c->p.size : bytes));
+    }
+    return n > 1 ? cg_contract_halves(g, v[0], v[1]) : v[0];
 }
 
 val cg_contract_staged_ptr(cg *g, const et_contract *c, int local, val elements) {

@@ -34,6 +34,7 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val stage, int f
     const et_contract *c = r->c;
     val barrier = cg_box_barrier(g, stage);
     int64_t bytes = 0;
+    chunk = cg_chunk_in_turn(g, r, chunk);
     for (int i = first; i <= last; i++)
         bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
     g->family->boxes->expect(g, barrier, (int)bytes, first == r->boxed);

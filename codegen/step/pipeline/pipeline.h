@@ -50,6 +50,8 @@ typedef struct et_chunks {
 void cg_chunks_begin(cg *, et_chunks *);
 
 /* ---- stage.c: into a stage ---- */
+/* Which chunk of k comes in this turn: with spans, the chunks of one follow each other. */
+val cg_chunk_in_turn(cg *, const et_chunks *, val turn);
 bool cg_chunk_once(cg *, const et_chunks *, int i); /* does operand I leave the L2 first? */
 /* The address, in the first chunk, of a work-item's piece number J of an operand. */
 val cg_chunk_first(cg *, const et_chunks *, const et_chunk_operand *, int j);

@@ -24,6 +24,15 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
 
 /* ---- into a stage ---- */
 
+val cg_chunk_in_turn(cg *g, const et_chunks *r, val turn) {
+    const et_mainloop *c = &r->c->p;
+    if (!c->spans) return turn;
+    val each = cg_i32(g, c->chunks / c->spans), some = cg_i32(g, c->span / c->kc);
+    val span = LLVMBuildUDiv(g->b, turn, each, ""), i = LLVMBuildURem(g->b, turn, each, "");
+    val of = cg_add(g, cg_muli(g, LLVMBuildUDiv(g->b, i, some, ""), c->spans), span);
+    return cg_add(g, cg_muli(g, of, c->span / c->kc), LLVMBuildURem(g->b, i, some, ""));
+}
+
 bool cg_chunk_once(cg *g, const et_chunks *r, int i) {
     return i && r->c->p.plan.evict_first && et_weights_may_evict(cg_cx(g), &r->c->p, i - 1);
 }
@@ -129,6 +138,7 @@ static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
 }
 
 void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val stage, int first, int last) {
+    chunk = cg_chunk_in_turn(g, r, chunk);
     for (int part = 0; part < r->parts; part++) {
         val bytes = piece_bytes(g, r, chunk, part);
         for (int i = first; i <= last; i++) {
@@ -181,6 +191,7 @@ static val load_computed(cg *g, const et_chunks *r, const et_chunk_operand *s, i
 }
 
 void cg_chunk_load(cg *g, et_chunks *r, val chunk) {
+    chunk = cg_chunk_in_turn(g, r, chunk);
     for (int i = 0; i < r->nsides; i++) {
         et_chunk_operand *s = &r->side[i];
         for (int j = 0; j < s->n && !s->async; j++)

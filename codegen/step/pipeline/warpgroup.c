@@ -57,8 +57,8 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
 /* Loop-carried values. */
 struct running {
     int sums; /* f32's of a lane, in V, with a stage of the chunks' ring and, behind it, one of
-                 weights or what cg_chunks_phases gives */
-    val v[ET_MAX_SUMS * EIGHT + 2];
+                 weights or what cg_chunks_phases gives; and behind that the sums of all spans */
+    val v[2 * ET_MAX_SUMS * EIGHT + 2];
 };
 
 /* While a chunk is multiplied the next is stored; the products of the chunk before are waited for
@@ -96,6 +96,29 @@ static void run_chunks(cg *g, et_chunks *r, struct running *t) {
     cg_for_end(g, &f, t->v);
 }
 
+/* The same, of a span after another, whose sums are added up: -0 is what any may be added to. */
+static void run_spans(cg *g, et_chunks *r, struct running *t) {
+    const et_mainloop *c = &r->c->p;
+    cg_for f, of_span;
+    int n = t->sums + 1 + r->bulk;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), each = cg_i32(g, c->chunks / c->spans);
+    if (r->bulk) t->v[n - 1] = cg_chunks_phases(g);
+    for (int i = 0; i < t->sums; i++)
+        t->v[n + i] = cg_f32(g, -0.0f);
+    val span = cg_for_begin(g, &f, zero, cg_i32(g, c->spans), one, true, n + t->sums, t->v);
+    val chunk = cg_for_begin(g, &of_span, zero, each, one, true, n, t->v);
+    run_chunk(g, r, cg_add(g, LLVMBuildMul(g->b, span, each, ""), chunk), NULL, t);
+    cg_for_end(g, &of_span, t->v);
+    g->family->warpgroup->over(g, 0, t->sums, t->v);
+    for (int i = 0; i < t->sums; i++) {
+        t->v[n + i] = LLVMBuildFAdd(g->b, t->v[n + i], t->v[i], "");
+        t->v[i] = cg_f32(g, 0);
+    }
+    cg_for_end(g, &f, t->v);
+    for (int i = 0; i < t->sums; i++)
+        t->v[i] = t->v[n + i];
+}
+
 /* The same, of weights that come through the weight stream, several chunks in a stage of that. It
  * is free when the first chunk of the next one is being multiplied. (With a stage's chunks one
  * after the other in one loop ptxas (13.0) has no uniform registers left for what the products of
@@ -131,9 +154,11 @@ void cg_chunks_warpgroup(cg *g, et_chunks *r, val *acc) {
     t->v[n] = t->v[n + 1] = cg_i32(g, 0);
     if (r->c->p.stage_k)
         run_stages(g, r, t);
+    else if (r->c->p.spans)
+        run_spans(g, r, t);
     else
         run_chunks(g, r, t);
-    g->family->warpgroup->over(g, 0, n, t->v);
+    if (!r->c->p.spans) g->family->warpgroup->over(g, 0, n, t->v);
     if (r->bulk) cg_chunks_phases_end(g, t->v[n + 1]);
     if (r->c->p.stage_k) cg_ring_consumer_release(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)

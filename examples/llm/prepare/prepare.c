@@ -99,8 +99,10 @@ static bool compile(const struct prepare_options *o, const char *target, const c
     if (mkdir(part, 0755) != 0) return llm_fail(err, "%s: %s", part, strerror(errno));
     bool ok = join(etg, part, "model.etg", err) && join(log, part, "log", err) &&
               join(kernel, part, "kernel.hsaco", err);
-    const char *const argv[] = {
-        "etcc", etg, "-o", kernel, "--target", target, o->resident ? "--resident" : NULL, NULL};
+    const char *argv[10] = {"etcc", etg, "-o", kernel, "--target", target};
+    int n = 6;
+    if (o->resident) argv[n++] = "--resident";
+    if (o->same_sums) argv[n++] = "--same-sums";
     if (ok) say("compiling for", target);
     ok = ok && import(o, p->folder, etg, log, err) && tool_run(argv, log, err);
     if (ok && rename(part, home) != 0 && !is_there(home))
@@ -129,9 +131,9 @@ bool prepare(const struct prepare_options *given, struct prepared *out, char *er
     if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
     if (!fill_in(o, out->folder, err)) return false;
     if (!lm_target(o->device, target, sizeof target, err)) return false;
-    snprintf(text, sizeof text, "%s %s %lld %lld %lld%s", ETCC_VERSION, target,
+    snprintf(text, sizeof text, "%s %s %lld %lld %lld%s%s", ETCC_VERSION, target,
              (long long)o->context, (long long)o->slots, (long long)o->launch,
-             o->resident ? " resident" : "");
+             o->resident ? " resident" : "", o->same_sums ? " same-sums" : "");
     if (!key_of(out->folder, text, key, err)) return false;
     snprintf(name, sizeof name, "kernel-%s", key);
     if (!join(home, cache, name, err) || !join(out->kernel, home, "kernel.hsaco", err))

@@ -18,6 +18,7 @@ struct prepare_options {
     int64_t context, slots; /* 0: as etimport has them */
     int64_t launch;         /* most tokens of a launch; 0: as etimport has it */
     bool resident;          /* the kernel can stay on the device */
+    bool same_sums;         /* a token has the same bits in any launch (etcc --same-sums) */
 };
 struct prepared {
     char kernel[PATH_MAX], folder[PATH_MAX]; /* the checkpoint's */

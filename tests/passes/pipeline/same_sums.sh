@@ -64,3 +64,18 @@ for target in gfx942 gfx1100; do
     done
     grep -q '^ *plan lanes .* as ' mlp.eti || die "$target: no norm is added up as by more lanes"
 done
+
+# With warpgroup MMA the others have its steps, and it adds up parts of k as the waves do that share k in these.
+for sums in '' --same-sums; do
+    # shellcheck disable=SC2086
+    "$bin/etcc" mlp.etg --target=sm_90 --variants=4 $sums --to scheduled -o sm_90.eti
+    steps=$(grep -c '^ *plan rows .* in_steps' sm_90.eti || true) spans=$(grep -c '^ *plan rows pipeline .* spans 8 span 96' sm_90.eti || true)
+    [ -z "$sums" ] || { [ "$steps" -gt 1 ] && [ "$spans" -gt 1 ]; } || die "sm_90 has $steps products in steps and $spans with spans"
+    [ -n "$sums" ] || [ "$steps$spans" = 00 ] || die "sm_90 has $steps products in steps and $spans with spans, unasked"
+done
+for edit in 's/spans 8/spans 3/' 's/span 96/span 48/' 's/ span 96//' 's/in_steps/in_steps row_packed 4/' 's/rows pipeline/& in_steps/'; do
+    sed "s/^variant .*/&/; $edit" sm_90.eti > changed.eti
+    cmp -s sm_90.eti changed.eti && die "$edit changes nothing"
+    if "$bin/etcc" changed.eti --target=sm_90 -o changed.cubin 2> said; then die "sm_90: $edit was taken"; fi
+    grep -q 'error: ' said || die "$edit: $(cat said)"
+done

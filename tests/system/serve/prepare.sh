@@ -18,6 +18,16 @@ echo 'Once upon a time' | "$bin/etllm" run --model tales.gguf --cache cache --co
 cmp said said.gguf || die "another text of GGUF: $(cat said.gguf)"
 [ "$(find cache -maxdepth 1 | wc -l)" -eq 4 ] || die "the cache: $(find cache -maxdepth 1)"
 
+# Sums in the same order are another kernel, where there are variants.
+for sums in '' --same-sums; do
+    # shellcheck disable=SC2086
+    echo 'Once upon a time' | "$bin/etllm" run --model "$stories" --device emu:gfx1100 --cache "sums$sums" --context 128 --slots 2 --max-tokens 4 $sums \
+        > said.sums 2> sums.log || die "$(cat sums.log)"
+    grep -q 'compiling for gfx1100' sums.log || die "nothing was compiled: $(cat sums.log)"
+done
+[ "$(cat sums/kernel-*/kernel.hsaco | cksum)" != "$(cat sums--same-sums/kernel-*/kernel.hsaco | cksum)" ] || die 'etcc was not asked for --same-sums'
+[ "$(cd sums && echo kernel-*)" != "$(cd sums--same-sums && echo kernel-*)" ] || die 'kernels with other sums have the same name'
+
 # What fails leaves nothing that is taken for whole.
 mkdir broken
 cp "$stories"/*.json broken
