@@ -110,6 +110,7 @@ static bool of_place(const struct pads *s, kind *out) {
 
 static bool of_owner(const struct pads *s, kind *out) {
     *out = (kind){BLOCK, arg(s, 0).group};
+    if (s->n[0]->nargs > 1 && (arg(s, 1).is != PLACES || arg(s, 2).is != SAME)) return false;
     return arg(s, 0).is == FIRST && same_attrs(s, "pad", "blocks");
 }
 

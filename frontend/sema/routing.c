@@ -197,8 +197,8 @@ static bool group_nodes(et_sema *s, const et_call *c, int64_t pad, et_expr block
                &g->first) &&
            add(s, c, &et_op_group_place, 3, (et_value[]){g->index, g->count, g->first}, 1, &by,
                NULL, &g->place) &&
-           add(s, c, &et_op_group_owner, 1, &g->first, 2, (et_attr[]){padded, many}, NULL,
-               &g->owner) &&
+           add(s, c, &et_op_group_owner, 3, (et_value[]){g->first, g->place, g->index}, 2,
+               (et_attr[]){padded, many}, NULL, &g->owner) &&
            add(s, c, &et_op_group_rows, 3, (et_value[]){g->place, g->count, g->first}, 3,
                (et_attr[]){by, padded, many}, NULL, &g->rows);
 }

@@ -36,6 +36,8 @@ enum { ET_GUESSED_CONTEXT = 256 };
 typedef struct {
     double cache_bytes;  /* from or to the nearest cache */
     double own_bytes;    /* of these, rows of a product that each wave asks for ahead itself */
+    double beside_bytes; /* and of these, rows of experts: a tile is not slower by them than memory
+                            brings its weights (measured of one to eight rows alone) */
     double stream_bytes; /* of these, weights that come through the weight stream */
     double copied_bytes; /* of these, operands that a pipeline copies */
     double matrix_flops, vector_flops;

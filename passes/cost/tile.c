@@ -270,6 +270,8 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     if (by->by_chunk) t->c.ring += chunks;
     t->c.cache_bytes += m * k * e->a.bytes;
     if (by->rows == ET_ROWS_OWN) t->c.own_bytes += m * k * e->a.bytes;
+    if (by->rows == ET_ROWS_OWN && et_x(t->p->g->exprs, s->kextent)->op == ET_X_SELECT)
+        t->c.beside_bytes += m * k * e->a.bytes;
     if (pipeline) t->c.copied_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
@@ -350,7 +352,7 @@ static double most(double a, double b) {
 
 double et_tile_us(const et_tile_cost *c, const et_machine *m) {
     double local = c->local_bytes / (LOCAL_BYTES * m->clock_ghz * 1e3);
-    double near = most(local, c->cache_bytes / (m->cache_gbs_cu * 1e3));
+    double near = most(local, (c->cache_bytes - c->beside_bytes) / (m->cache_gbs_cu * 1e3));
     near = most(near, c->ring * m->latency_us);
     double vector_rate = m->vector_tflops / m->cus * 1e6 / 2;
     return c->turns * m->latency_us + c->after_flops / vector_rate +

@@ -110,10 +110,17 @@ static struct neighbours compare(const et_product_cx *g, const et_reduce_loop *l
     return n;
 }
 
+/* Are there no more terms, of all rows, than a lane of each of a wave adds up at once? Then waves
+ * would take longer to tell each other than one of them for all. */
+static bool is_small(const et_product_cx *g, const et_reduce_loop *l) {
+    return l->extent > 0 && l->rows * l->extent <= (int64_t)g->t->wave * ET_REDUCE_VECTOR;
+}
+
 /* Several waves share a row where there are no more than half as many rows as waves: all of them,
  * where only some of the rows may exist and each is long. A wave at most otherwise. */
 static int most_lanes(const et_product_cx *g, const et_reduce_loop *l) {
     int all = g->p->workgroup, lanes = all;
+    if (is_small(g, l)) return g->t->wave;
     while (lanes > g->t->wave && et_reduce_beside(g, lanes) < l->rows)
         lanes /= 2;
     bool some = lanes > g->t->wave && l->extent >= all && et_reduce_by_workgroup(g, l, all);
@@ -128,6 +135,7 @@ static int lanes_of(const et_product_cx *g, const et_reduce_loop *l, int vector,
     int lanes = 1;
     bool full = l->extent >= g->t->wave && 2 * l->rows > g->p->workgroup;
     if (adjacent && !l->real && full) return lanes;
+    if (is_small(g, l) && l->extent == vector) return 1;
     while (!adjacent && lanes < g->t->wave && lanes < l->extent / vector)
         lanes *= 2;
     while (lanes < g->t->wave && l->rows < et_reduce_beside(g, lanes))

@@ -34,6 +34,8 @@ n=$(tasks 1 '')
 for tensor in rank count; do
     ! grep -q "^ *%[a-z.]*$tensor\[.*\] = " join.eti || die "$tensor is stored: $(grep "%[a-z.]*$tensor\[" join.eti)"
 done
+# Experts of one row are compared with each other: nobody counts what each of 64 has.
+! grep -q '^ *local .* : i32\[65\]' join.eti || die 'where groups begin is worked out for one row'
 # Of one row nobody asks which it is.
 ! grep -q '^ *%h\.map\[.*\] = ' join.eti || die 'what nobody reads is computed'
 grep -q '^ *%owner\[.*\] = ' join.eti || die 'nobody is told of owners'

@@ -272,8 +272,9 @@ static et_value add_group(fixture *f, et_value x) {
     et_value at = node(
         f, "group_rows", ARGS(place, count, first),
         ATTRS(attr_int("block", block), attr_int("pad", pad), attr_exprs("blocks", 1, &blocks)));
-    et_value owner = node(f, "group_owner", ARGS(first),
-                          ATTRS(attr_int("pad", pad), attr_exprs("blocks", 1, &blocks)));
+    et_attr by[] = {attr_int("pad", pad), attr_exprs("blocks", 1, &blocks)};
+    et_value owner = pad == 1 ? node(f, "group_owner", ARGS(first, place, index), 2, by)
+                              : node(f, "group_owner", ARGS(first), 2, by);
     return node(f, "gather", ARGS(node(f, "gather", ARGS(x, owner), NO_ATTRS), at), NO_ATTRS);
 }
 

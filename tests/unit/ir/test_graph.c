@@ -169,6 +169,10 @@ START_TEST(routing_shapes) {
         "i32[7]");
     node(f, "group_owner", ARGS(one), ATTRS(attr_int("pad", 2), attr_exprs("blocks", 1, &seven)));
     expect_error(f, "where groups begin must be [groups + 1], found [1]");
+    node(f, "group_owner", ARGS(first, place, i),
+         ATTRS(attr_int("pad", 2), attr_exprs("blocks", 1, &seven)));
+    expect_error(f, "beside where groups begin stand places and groups of the same rows, both "
+                    "[rows]");
     ck_assert_str_eq(shape_text(f, node(f, "group_rows", ARGS(place, count, first),
                                         ATTRS(attr_int("block", 4), attr_int("pad", 2),
                                               attr_exprs("blocks", 1, &seven)))),
