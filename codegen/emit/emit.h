@@ -140,9 +140,11 @@ struct cg {
     cg_parts *parts;  /* per local, while the steps of f are emitted */
 
     /* The weight stream; no stages: there is none. */
-    int ring_stages, ring_at;           /* at most so many stages; its barriers */
-    int stages_here, stages_at;         /* those of this part, 0 where it does not stream */
-    cg_ring_state consumer;             /* the consumers' next stage */
+    int ring_stages, ring_at;   /* at most so many stages; its barriers */
+    int stages_here, stages_at; /* those of this part, 0 where it does not stream */
+    int tell_at;                /* barriers of the wave that tells of tiles; 0: there is none */
+    val tell_phase;             /* a word of the consumers */
+    cg_ring_state consumer;     /* the consumers' next stage */
     const struct cg_producer *producer; /* set while the producer wave is emitted, else NULL */
     et_product_cx product;              /* as cg_cx last made it */
     const et_step *streamed;            /* of the tile being emitted, or NULL */
@@ -154,6 +156,7 @@ struct cg {
     const et_exprs *entry_of; /* among which it is; NULL: there is none yet */
     bool hold;                /* loads stay here, in front of the waits, and have no `invariant` */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
+    val more;  /* i1: nor its last; or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; the task and tile that
      * receive words, for reports. */

@@ -42,6 +42,10 @@ void cg_awaits(cg *, int grid, block quit);
 void cg_kernel_ends(cg *);     /* the blocks of failure and exit, behind all others */
 void cg_begin(cg *, int grid); /* notify early grids that a tile of this one has begun */
 void cg_notifies(cg *, int grid);
+/* Does a wave of its own tell of tiles that are not a workgroup's last of the grid? By that wave.
+ */
+bool cg_tells_apart(cg *, int grid);
+void cg_tell_tile(cg *, int grid, val tile);
 
 /* ---- flags.c: events of the system, of which devices tell each other ---- */
 bool cg_is_flag(const cg *, int event);

@@ -62,6 +62,22 @@ void cg_ring_enter(cg *g, const et_program *part) {
     g->stages_here = g->ring_stages ? part->ring.slots : 0;
 }
 
+/* Room for the barriers of a wave that tells of tiles, where tasks wait for a router and so run
+ * round after round. A kernel that stays goes without. */
+static void add_telling(cg *g, int end) {
+    bool routed = false;
+    et_program *p;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        for (int i = 0; i < p->ngrids; i++)
+            routed |= p->grids[i].streamed && p->grids[i].nawaits;
+    if (!routed || g->opt->resident || g->family->stream->waves(g) < 3) return;
+    place_words(g, end + 2 * ET_RING_BARRIER);
+    if (g->lds_bytes <= g->t->lds_bytes)
+        g->tell_at = end;
+    else
+        place_words(g, end);
+}
+
 /* Tasks of a part that do not stream have locals where stages are. The barriers share their place
  * with nothing. */
 static void add_ring(cg *g) {
@@ -73,7 +89,10 @@ static void add_ring(cg *g) {
         if (bytes_with_ring(p) > end) end = bytes_with_ring(p);
     }
     g->ring_at = end;
-    if (g->ring_stages) place_words(g, end + cg_ring_words(g, g->ring_stages));
+    if (!g->ring_stages) return;
+    end += cg_ring_words(g, g->ring_stages);
+    place_words(g, end);
+    add_telling(g, end);
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of

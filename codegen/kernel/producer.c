@@ -28,7 +28,7 @@ bool cg_model_streams(const et_program *p, int model) {
  */
 bool cg_ring_enters(cg *g, int model) {
     bool streams = g->stages_here && cg_model_streams(g->p, model);
-    if (g->producer && g->producer->asks) return streams;
+    if (g->producer && (g->producer->asks || g->producer->tells)) return streams;
     if (streams && g->producer)
         cg_ring_await_model(g, g->producer->models, g->producer->quit);
     else if (streams)
@@ -52,6 +52,10 @@ static void produce_tile(cg *g, int grid, val tile) {
 /* Called where the other waves would run a tile. */
 bool cg_produces(cg *g, int grid, val tile) {
     if (!g->producer) return false;
+    if (g->producer->tells) {
+        cg_tell_tile(g, grid, tile);
+        return true;
+    }
     bool any = !g->producer->asks || (g->p->ring.prefetch && !g->p->grids[grid].nawaits);
     if (any && cg_streamed(g, grid)) produce_tile(g, grid, tile);
     return true;
@@ -66,15 +70,17 @@ static void make_ring(cg *g) {
     g->family->stream->meet(g, 0);
 }
 
-/* The work of the producer wave, or of the wave that prefetches ahead of it. */
-static void visit_as(cg *g, cg_producer *by, bool asks, void (*visit)(cg *)) {
+/* The work of the producer wave, of the wave that prefetches ahead of it, or of the one that tells.
+ */
+static void visit_as(cg *g, cg_producer *by, void (*visit)(cg *)) {
     cg outside = *g;
+    bool brings = !by->asks && !by->tells;
     cg_isolate(g);
     g->wg = g->rank = g->family->workgroup(g);
-    by->asks = asks;
     by->chunks = cg_ring_count(g);
-    if (!asks) cg_ring_begin(g, &by->next);
-    if (!asks) by->models = cg_ring_count(g);
+    if (by->tells) by->told = cg_ring_count(g);
+    if (brings) cg_ring_begin(g, &by->next);
+    if (brings) by->models = cg_ring_count(g);
     g->producer = by;
     if (g->opt->resident) {
         cg_stay_producing(g, visit);
@@ -94,21 +100,30 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     cg_cond(g, cg_icmp(g, LLVMIntSGE, g->wave, first), other, go);
     cg_at(g, other);
     g->family->stream->registers(g, true);
-    cg_producer brings = {.quit = quit}, asks = {.quit = quit};
+    cg_producer brings = {.quit = quit}, asks = {.quit = quit, .asks = true},
+                tells = {.quit = quit, .tells = true};
     block rest = g->exit;
-    if (cg_ring_prefetches(g)) rest = cg_block(g, "others");
+    if (cg_ring_prefetches(g) || g->tell_at) rest = cg_block(g, "others");
     if (g->family->stream->waves(g) > 1) {
         block bring = cg_block(g, "brings");
         cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), bring, rest);
         cg_at(g, bring);
     }
-    visit_as(g, &brings, false, visit);
+    visit_as(g, &brings, visit);
     if (cg_ring_prefetches(g)) {
-        block ask = cg_block(g, "asks");
+        block ask = cg_block(g, "asks"), next = g->tell_at ? cg_block(g, "last") : g->exit;
         cg_at(g, rest);
-        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, cg_addi(g, first, 1)), ask, g->exit);
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, cg_addi(g, first, 1)), ask, next);
         cg_at(g, ask);
-        visit_as(g, &asks, true, visit);
+        visit_as(g, &asks, visit);
+        rest = next;
+    }
+    if (g->tell_at) {
+        block say = cg_block(g, "tells");
+        cg_at(g, rest);
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, cg_addi(g, first, 2)), say, g->exit);
+        cg_at(g, say);
+        visit_as(g, &tells, visit);
     }
     cg_at(g, quit);
     g->family->stream->drain(g);
@@ -118,4 +133,5 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     cg_at(g, go);
     g->family->stream->registers(g, false);
     cg_ring_begin(g, &g->consumer);
+    if (g->tell_at) g->tell_phase = cg_ring_count(g);
 }

@@ -86,9 +86,11 @@ void cg_own_tiles(cg *g, int index) {
     val by = folds ? to_second(g, first, step) : step;
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
     g->again = cg_icmp(g, LLVMIntNE, tile, first);
+    if (!folds && cg_tells_apart(g, index))
+        g->more = cg_icmp(g, LLVMIntULT, LLVMBuildAdd(g->b, tile, step, ""), ntiles);
     bool adjacent = gr->order == ET_TILES_ADJACENT;
     cg_tile(g, index, adjacent ? beside(g, tile, first, step, ntiles) : tile);
-    g->again = NULL;
+    g->again = g->more = NULL;
     if (folds) {
         tiles.step = by;
         by = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, step, step, ""), by, "");

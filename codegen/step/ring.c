@@ -51,6 +51,13 @@ val cg_ring_stage(cg *g, const cg_ring *r) {
     return of_stage(g, g->stages_at, r->stage, g->p->ring.bytes);
 }
 
+/* Of the wave that tells: a tile is done; that wave is free for it. */
+enum { DONE, FREE };
+
+static val telling(cg *g, int which) {
+    return cg_gepi(g, g->lds, g->tell_at + which * BARRIER);
+}
+
 void cg_ring_init(cg *g) {
     LLVMBuildStore(g->b, cg_i32(g, 0), issued(g));
     for (int i = 0; i < g->ring_stages; i++) {
@@ -59,6 +66,8 @@ void cg_ring_init(cg *g) {
         g->family->stream->init(g, empty(g, stage), g->p->workgroup / g->t->wave);
     }
     g->family->stream->init(g, begun(g), g->p->workgroup / g->t->wave);
+    for (int i = 0; i < 2 && g->tell_at; i++)
+        g->family->stream->init(g, telling(g, i), 1);
 }
 
 /* ---- the next stage ---- */
@@ -199,4 +208,27 @@ val cg_ring_is_low(cg *g, const cg_ring *r, int ahead) {
 
 void cg_ring_producer_commit(cg *g, const cg_ring *r) {
     g->family->stream->copied(g, full(g, r->stage));
+}
+
+/* ---- tiles that a wave of its own tells others of ---- */
+
+static val turn(cg *g, val word) {
+    val now = LLVMBuildLoad2(g->b, g->i32, word, "");
+    LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), word);
+    return now;
+}
+
+/* The wave is free for the first tile from the start. */
+void cg_tell_later(cg *g) {
+    val now = turn(g, g->tell_phase);
+    until(g, telling(g, FREE), LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), NULL);
+    arrive(g, telling(g, DONE));
+}
+
+void cg_tell_await(cg *g, const cg_producer *by) {
+    until(g, telling(g, DONE), turn(g, by->told), by->quit);
+}
+
+void cg_tell_done_with(cg *g) {
+    arrive(g, telling(g, FREE));
 }

@@ -41,6 +41,8 @@ typedef struct cg_producer {
     cg_ring_state next;
     val models; /* a word: the phase of cg_ring_await_model */
     val chunks; /* a word: how many so far */
+    val told;   /* a word: the phase of cg_tell_await */
+    bool tells; /* it copies nothing: it tells others of tiles (kernel/notify.c) */
     bool asks;  /* it only prefetches them into the L2, ahead of the producer */
     bool calm;  /* the grid is */
     bool late;  /* the grid's weights are not known from the start: they are not prefetched */
@@ -66,6 +68,11 @@ void cg_ring_consumer_release(cg *, const cg_ring *);
 /* By the producer: wait until the stage is free; all its copies have been issued. */
 void cg_ring_producer_acquire(cg *, const cg_ring *, const cg_producer *);
 void cg_ring_producer_commit(cg *, const cg_ring *);
+/* By all lanes of a wave: leave a tile that is done to the wave that tells, when that is free. By
+ * that wave: wait for the tile; it has told of it. */
+void cg_tell_later(cg *);
+void cg_tell_await(cg *, const cg_producer *);
+void cg_tell_done_with(cg *);
 /* i1, without waiting: is the stage that comes AHEAD stages after it free, too? */
 val cg_ring_is_low(cg *, const cg_ring *, int ahead);
 
