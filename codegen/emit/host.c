@@ -74,8 +74,10 @@ static void mark(void *ctx, et_expr e) {
     if (et_is_int(g->x, in, &first) && first) return;
     cg_if is_first;
     cg_if_begin(g, &is_first, cg_icmp(g, LLVMIntEQ, cg_emit_i32(g, in), cg_i32(g, 0)));
+    int inside = cg_scope(g);
     val at = LLVMBuildZExt(g->b, cg_muli(g, entry_of(g, x.i, off), 4), g->i64, "");
     cg_atomic_store(g, cg_gep(g, pointer_at(g, g->tensor[x.i]), at), cg_i32(g, 1));
+    cg_scope_end(g, inside);
     cg_if_end(g, &is_first);
 }
 

@@ -37,7 +37,7 @@ struct check {
 
 /* One number is a scalar, too. */
 static bool same_shape(const struct etrt_st_tensor *t, int rank, const int64_t *dims) {
-    if (!t->rank) return rank == 1 && dims[0] == 1;
+    if (!t->rank) return !rank || (rank == 1 && dims[0] == 1);
     return t->rank == rank && !memcmp(t->shape, dims, (size_t)rank * sizeof *dims);
 }
 

@@ -301,7 +301,8 @@ static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
         eti_error(p, loc, "no reduction can be here: it is a step of its own");
         return ET_NO_EXPR;
     }
-    if (var < 0 || !extent.id || !body.id || p->broken) return ET_NO_EXPR;
+    if (var < 0 || !extent.id || !body.id || p->broken || !eti_check_nested(p, var, body, loc))
+        return ET_NO_EXPR;
     return et_reduce_x(p->x, red, var, extent, body);
 }
 

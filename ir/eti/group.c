@@ -12,6 +12,25 @@ static void scope_of(eti_parser *p, int n, const int *vars) {
 }
 
 /* product p0 : bf16 [b0 < 2, m < N, n < 64] over k < 128, then a and b */
+struct nested {
+    const et_exprs *x;
+    int var;
+    bool found;
+};
+
+static void find_nested(void *ctx, et_expr e) {
+    struct nested *n = ctx;
+    n->found |= et_x(n->x, e)->op == ET_X_REDUCE && et_expr_has_var(n->x, e, n->var);
+}
+
+/* Those within are computed before, once for all of it. */
+bool eti_check_nested(eti_parser *p, int var, et_expr body, et_loc loc) {
+    struct nested n = {.x = p->x, .var = var};
+    et_walk(p->x, body, find_nested, &n);
+    if (n.found) eti_error(p, loc, "a reduction within this one may not depend on its variable");
+    return !n.found;
+}
+
 static void product(eti_parser *p, et_group *gr) {
     int vars[ET_MAX_RANK];
     p->nscope = 0; /* a product knows its own variables alone */

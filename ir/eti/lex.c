@@ -66,7 +66,7 @@ static const char *name_end(const eti_parser *p, const char *q) {
 static void lex_name(eti_parser *p, eti_kind kind, const char *from) {
     const char *q = name_end(p, from);
     if (q - from > ETI_MAX_NAME) {
-        bad(p, q, "name longer than 255 characters");
+        bad(p, q, "name longer than 1023 characters");
         return;
     }
     p->tok.kind = kind;

@@ -32,7 +32,7 @@ typedef struct {
 #define ETI_OP2(a, b) ((a) | (b) << 8)
 
 enum {
-    ETI_MAX_NAME = 255,
+    ETI_MAX_NAME = 1023,   /* two of the graph language and a dot between, and more for numbers */
     ETI_MAX_DEPTH = 1000,  /* brackets within brackets */
     ETI_MAX_LEVELS = 2000, /* of an expression's tree */
     ETI_MAX_ERRORS = 100,
@@ -228,6 +228,8 @@ int eti_add_local(eti_parser *, const char *name, et_dtype, int rank, const int 
 et_expr eti_side(eti_parser *, const char *name, int may, et_type);
 /* "%tensor[...]" or "$local[...]" that is written. */
 bool eti_target(eti_parser *, int may, et_place *out);
+/* Nothing that BODY, of a reduction at LOC over VAR, reduces depends on VAR; else an error. */
+bool eti_check_nested(eti_parser *, int var, et_expr body, et_loc);
 /* The local buffer of the function called NAME, or -1. Its rank is -1 when its declaration was
  * wrong. */
 int eti_local(const eti_parser *, const char *name);

@@ -1,7 +1,7 @@
 /* What the work-items of one step do to each other. Only the tensor or buffer that the step stores
  * to matters, and the state of a scan: its elements remember which item stored them and which read
- * them. An item of a scan goes through rows, and may store an element of the state more than once.
- */
+ * them. An item of a scan goes through rows in order, and may store an element of the state or of
+ * the result more than once: the last row's stays. */
 #include "ir/interp/run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,8 @@ void run_items_touch(struct run *m, int space, int id, int64_t element, bool is_
         *k = (struct mark){element, s->stamp, NOBODY, NOBODY};
         s->used++;
     }
-    if (is_store && k->writer != NOBODY && !(of_state && k->writer == m->item))
+    bool again = state && k->writer == m->item;
+    if (is_store && k->writer != NOBODY && !again)
         collide(m, "two work-items store", space, id, element);
     else if (is_store && k->reader != NOBODY && k->reader != m->item)
         collide(m, "one work-item reads and another stores", space, id, element);

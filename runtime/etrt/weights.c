@@ -136,7 +136,7 @@ static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tenso
     int held = etrt_dtype_held((int)etrt_dtype_bits(t->dtype), etrt_dtype_safetensors(t->dtype),
                                found->dtype);
     if (is_converted(found, t)) held = 1;
-    if (held == 1 && !found->rank) return rank == 1 && shape[0] == 1; /* one number */
+    if (held == 1 && !found->rank) return !rank || (rank == 1 && shape[0] == 1); /* one number */
     return held && etrt_dtype_fits(held, rank, shape, found->rank, found->shape);
 }
 

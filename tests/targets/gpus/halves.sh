@@ -27,7 +27,7 @@ X
 type=u4
 more='weight zeros : u4[2048, 16]
 zero = gather(zeros.T, idiv(iota(2048), 128)).T'
-fours() { grep -q '0x64006400' halves.ptx; }
+fours() { grep -q 'lop3.*1677747200' halves.ptx; } # 0x64006400, two f16 of 1024
 ptx 1 bf16 128 '(codes - zero) * each'
 fours || die 'codes of four bits less zero points'
 grep -q 'mma\.sync.*\.f16\.f16\.f32' halves.ptx && ! grep -q 'mma\.sync.*\.bf16' halves.ptx || die 'no products of f16, or of bf16'
