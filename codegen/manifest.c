@@ -9,6 +9,7 @@
 #include "ir/program/step.h"
 #include "ir/program/zeros.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +368,29 @@ static void put_models(struct out *o) {
     put(o, "],\n ");
 }
 
+/* Symbols of all dims are in the manifest, in their order. */
+static void put_paces(struct out *o) {
+    const et_graph *g = o->g->p->g;
+    et_check((int)ET_PACE_UNITS == (int)ETRT_PACE_UNITS);
+    et_check((int)ET_MAX_PACES == (int)ETRT_MAX_SIZES);
+    if (!o->g->opt->resident || !g->nmodels) return;
+    put(o, ",\n \"paces\": [");
+    for (int i = 0; i < g->nmodels; i++) {
+        const et_model *m = &g->model[i];
+        const et_pace *p = m->pace;
+        double never = 6e13, ns = m->latency_us > 0 ? m->latency_us * 1e3 : never;
+        put(o, "%s[%d, %.0f, %.0f", i ? ", " : "", p && p->sym >= 0 ? p->sym : 0,
+            fmax(1, m->weight * 1e6), fmax(1, ns));
+        for (int k = 0; p && k < p->n; k++) {
+            put(o, ",\n  %" PRId64, p->upto[k]);
+            for (int w = 0; w < ET_PACE_UNITS; w++)
+                put(o, ", %.0f", fmin(never, fmax(1, p->us[k][w] * 1e3)));
+        }
+        put(o, "]");
+    }
+    put(o, "]");
+}
+
 static char *framed(cg *g, const char *text) {
     size_t n = strlen(text);
     return et_printf(g->arena, "%s%08zx %08x\n%s", ETRT_MANIFEST_MAGIC, n,
@@ -435,6 +459,7 @@ char *cg_manifest(cg *g) {
     put_parts(&o);
     put(&o, "]");
     put_sequence(&o);
+    put_paces(&o);
     if (cg_trace_tasks(g) >= 0)
         put(&o, ",\n \"profile\": {\"tasks\": %" PRId64 "}", cg_trace_tasks(g));
     put(&o, "}\n");

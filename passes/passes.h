@@ -16,6 +16,10 @@ typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_
 et_program *et_make_variants(et_graph *g, const et_pass_options *, int most, et_narrow_fn narrow,
                              void *ctx);
 
+/* What a launch of each of several models alone takes, by its size and its part of the chip, as far
+ * as the simulator tells in reasonable time; to `pace` of the models. P is scheduled. */
+void et_find_paces(et_program *p, const et_pass_options *);
+
 /* A stream and claims exclude each other. Of P, one kernel for all sizes, made with a weight
  * stream: are there tasks that stream and could be claimed without it, since a tensor decides about
  * their tiles? */

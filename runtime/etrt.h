@@ -370,7 +370,9 @@ etrt_status etrt_copy_part(etrt_session *to, etrt_session *from, const char *nam
 
 typedef struct etrt_residence etrt_residence;
 /* Of several models: each has its part of the workgroups at all times (those that etcc gave them,
- * or equal ones where models share theirs), or all of them while no other has steps. */
+ * or equal ones where models share theirs); or what a plan for the models that have steps gives
+ * it, from its next step on: all of them while no other has steps, and else ranges of its own or
+ * all in turn with the others, by what steps are predicted to take and have taken (plan/plan.h). */
 typedef enum etrt_ranges { ETRT_RANGES_FIXED, ETRT_RANGES_ELASTIC } etrt_ranges;
 /* ETRT_UNSUPPORTED for a model without --resident, for fewer workgroups than models, and on the
  * null device. Nothing is launched before the first step. */
@@ -386,6 +388,14 @@ etrt_status etrt_residence_done(etrt_residence *, const char *model, double seco
 /* A descriptor to poll, readable when a step has ended since it was last read, by the caller, as an
  * eventfd; it belongs to the residence, which keeps a thread for it from this call on. */
 etrt_status etrt_residence_fd(etrt_residence *, int *out_fd);
+/* What plans are made for: a step of MODEL takes at most LATENCY seconds (INFINITY: any time) if
+ * that can be, and of plans that give all this, and nobody less than turns would, that with the
+ * largest sum over models of WEIGHT by speed is taken; CHANGES a second at most, but for a model
+ * that has no range in the last one. At first weight and latency are what etcc --weight and
+ * --latency say, and changes 2000. ETRT_RANGE for numbers that are not above 0, and weights of a
+ * million. */
+etrt_status etrt_residence_aims(etrt_residence *, const char *model, double weight, double latency,
+                                double changes);
 /* Ends the kernel, when the steps that it runs are over, and the residence; others are forgotten.
  * Before the session is destroyed, which does the same. */
 etrt_status etrt_residence_close(etrt_residence *);

@@ -97,6 +97,12 @@
  * of that of the launch, modulo "launches", a power of 2. They are all zero before a launch whose
  * number is a multiple of that, and before one that follows a launch that has not ended.
  *
+ * "paces", where there are, has for each model, or the one that there is, a list of numbers, which
+ * tell what its steps are predicted to take. The first three are that of a symbol; how much the
+ * model's time counts against that of others, in millionths; and the latency that is wished for,
+ * in ns, at least 1. Then follow for the values of the symbol up to one number, in ascending order,
+ * that number and ETRT_PACE_UNITS times in ns: on so many equal parts of the workgroups.
+ *
  * A kernel with "devices" runs on so many of them at once, each with memory of its own for all
  * there is. A tensor with "cut": D has on each an equal part along dimension D, of which "shape"
  * tells, in the order of the devices; all else is the same on all. Every device has an inbox of
@@ -121,6 +127,8 @@
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
 #define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "
 enum { ETRT_MANIFEST_HEAD = 32 };
+
+enum { ETRT_PACE_UNITS = 16, ETRT_MAX_SIZES = 8 };
 
 /* The CRC-32 of Ethernet, zlib and PNG. */
 static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {

@@ -64,6 +64,7 @@ static bool compile_file(struct eb_bench *b, const char *file, et_schedule_kind 
                     .nothers = b->o->one_kernel ? b->o->nfiles - 1 : 0,
                     .variants = (int)b->o->variants,
                     .profile_kernel = profile,
+                    .resident = b->o->resident && !profile,
                     .arena = c->arena,
                     .out_program = &c->program};
     double from = et_seconds();

@@ -59,8 +59,9 @@ struct eb_options {
     int64_t workgroups, variants;
     uint64_t cache; /* of experts, bytes */
     double wait_limit;
-    double alike; /* predictions without a device: of what decides routing, the same for all */
-    bool redraw;  /* inputs are drawn again before each launch */
+    double alike;  /* predictions without a device: of what decides routing, the same for all */
+    bool resident; /* kernels that can stay do so, too */
+    bool redraw;   /* inputs are drawn again before each launch */
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune, calibrate;
     const char *between; /* a code object, or NULL */
@@ -133,6 +134,10 @@ bool eb_column_dim(const struct eb_column *, int index, etrt_dim_info *out);
 enum eb_metric {
     EB_PREDICTED, /* microseconds, by the simulator */
     EB_TIME,      /* microseconds of the device's clock; of the host's when emulated */
+    EB_LAUNCH,    /* these by the host's clock: microseconds of a launch, */
+    EB_STEP,      /* of a step of a kernel that stays, of each model one after the other, */
+    EB_STEP_P99,  /* of those of one model, or of several that all ask again at once */
+    EB_PROGRESS,  /* of these: 1 is what taking turns gives */
     EB_INSTRUCTIONS,
     EB_READ,
     EB_WRITTEN,
@@ -282,6 +287,8 @@ struct eb_summary {
     int n;
     double median, q1, q3, least, most;
 };
+/* The value a share P of the way through the samples, which are sorted. NAN of none. */
+double eb_quantile(double *sample, int n, double p);
 struct eb_summary eb_summarise(const double *sample, int n);
 /* Median of A over the median of B, and where 95 % of resamplings put it; NAN where that says
  * nothing because B has zeros. */

@@ -47,6 +47,9 @@ static const cli_option options[] = {
     {"warmup", 0, CLI_INT, "K", TO(warmup),
      "launches before them, at least one (default: 1 emulated, 10 on a GPU)", .lo = 1,
      .hi = 1000000},
+    {"resident", 0, CLI_FLAG, NULL, TO(resident),
+     "kernels that can stay also do, and take steps, which are timed beside launches by the host's "
+     "clock; models are compiled so"},
     {"wait-limit", 0, CLI_REAL, "SECONDS", TO(wait_limit), "bound of every wait inside the kernel",
      .hi = 1000000, .above = true},
     {"between", 0, CLI_INPUT, "CODE", TO(between),

@@ -7,6 +7,19 @@
 const struct eb_metric_info eb_metric_info[EB_METRICS] = {
     [EB_PREDICTED] = {"predicted_us", "us", false},
     [EB_TIME] = {"time_us", "us", false},
+    [EB_LAUNCH] = {"launch_us", "us of a launch by the host's clock", false},
+    [EB_STEP] = {"step_us",
+                 "us by the host's clock from post to done, of a kernel that stays; of "
+                 "several models one after the other",
+                 false},
+    [EB_STEP_P99] = {"step_p99_us",
+                     "us that 99 % of steps of a kernel that stays do not exceed; "
+                     "several models ask again at once",
+                     false},
+    [EB_PROGRESS] = {"progress",
+                     "progress of several models that ask again at once: 1 is what "
+                     "taking turns gives",
+                     false},
     [EB_INSTRUCTIONS] = {"instructions", "instructions of waves", true},
     [EB_READ] = {"bytes_read", "bytes read", true},
     [EB_WRITTEN] = {"bytes_written", "bytes written", true},

@@ -34,6 +34,7 @@ static bool launch(struct eb_bench *b, struct eb_column *c, struct eb_cell *cell
     etrt_device_stats(b->device, &after);
     if (!cell) return true;
     add(cell, EB_TIME, seconds * 1e6);
+    if (b->o->resident) add(cell, EB_LAUNCH, all * 1e6);
     cell->beside += all - seconds;
     if (!etrt_device_is_emulated(b->device)) return true;
     add(cell, EB_INSTRUCTIONS, (double)(after.instructions - before.instructions));
@@ -71,6 +72,99 @@ static void note_experts(struct eb_column *c, struct eb_cell *cell, bool from) {
     if (from) cell->beside = 0;
 }
 
+/* ---- steps of kernels that stay, by the host's clock ---- */
+
+enum { MODELS = 16 };
+
+static bool can_stay(const struct eb_column *c) {
+    return etrt_model_manifest(c->model)->resident;
+}
+
+/* Of a column's models, all of which have what they need. */
+struct stay {
+    etrt_residence *r;
+    const char *name[MODELS]; /* NULL: of the one that there is */
+    int n;
+    double alone[MODELS]; /* seconds that a step took, all added up */
+    struct eb_cell *cell;
+};
+
+static bool alone(struct stay *s, long warm, long reps) {
+    for (long rep = 0; rep < warm + reps; rep++) {
+        double sum = 0;
+        for (int m = 0; m < s->n; m++) {
+            double from = et_seconds();
+            etrt_status st = etrt_residence_post(s->r, s->name[m]);
+            if (st == ETRT_OK) st = etrt_residence_done(s->r, s->name[m], INFINITY);
+            if (st != ETRT_OK) return eb_fail_status("a step", st);
+            double took = et_seconds() - from;
+            sum += took;
+            if (rep >= warm) s->alone[m] += took;
+        }
+        if (rep >= warm) add(s->cell, EB_STEP, sum * 1e6);
+    }
+    return true;
+}
+
+/* All ask again as soon as they are answered, until each has been REPS times. The times of their
+ * steps go to TOOK, of ROOM. */
+static bool together(struct stay *s, long reps, double *took, long room, long *out_n) {
+    double posted[MODELS], from = et_seconds(), progress = 0;
+    bool busy[MODELS] = {false};
+    long done[MODELS] = {0}, least = 0, running = 0;
+    *out_n = 0;
+    while (least < reps || running) {
+        least = reps;
+        for (int m = 0; m < s->n; m++) {
+            etrt_status st = busy[m] ? etrt_residence_done(s->r, s->name[m], 0) : ETRT_OK;
+            if (busy[m] && st == ETRT_OK) {
+                done[m]++;
+                running--;
+                if (*out_n < room) took[(*out_n)++] = et_seconds() - posted[m];
+            }
+            busy[m] &= st == ETRT_TIMEOUT;
+            if (done[m] < least) least = done[m];
+            if (st != ETRT_OK && st != ETRT_TIMEOUT) return eb_fail_status("a step", st);
+        }
+        for (int m = 0; m < s->n && least < reps; m++) {
+            if (busy[m]) continue;
+            posted[m] = et_seconds();
+            etrt_status st = etrt_residence_post(s->r, s->name[m]);
+            if (st != ETRT_OK) return eb_fail_status("a step", st);
+            busy[m] = true;
+            running++;
+        }
+    }
+    double all = et_seconds() - from;
+    for (int m = 0; m < s->n; m++)
+        progress += (double)done[m] / all * s->alone[m] / (double)reps;
+    add(s->cell, EB_PROGRESS, progress);
+    return true;
+}
+
+static bool stay(struct eb_column *c, struct eb_cell *cell, long warm, long reps) {
+    struct stay s = {.cell = cell};
+    while (s.n < MODELS && (s.name[s.n] = etrt_model_part(c->model, s.n)))
+        s.n++;
+    if (!s.n) s.n = 1;
+    etrt_status st = etrt_residence_open(c->session, ETRT_RANGES_ELASTIC, &s.r);
+    if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    bool ok = alone(&s, warm, reps);
+    long n = cell->n[EB_STEP], room = 16 * s.n * reps;
+    double *took = eb_alloc((size_t)room * sizeof *took);
+    if (s.n == 1)
+        for (long i = 0; i < n; i++)
+            took[i] = cell->sample[EB_STEP][i] / 1e6;
+    else
+        ok = ok && together(&s, reps, took, room, &n);
+    if (ok) add(cell, EB_STEP_P99, eb_quantile(took, (int)n, 0.99) * 1e6);
+    free(took);
+    st = etrt_residence_close(s.r);
+    return ok && (st == ETRT_OK || eb_fail_status(c->name, st));
+}
+
+/* ---- all of it ---- */
+
 static bool run_point(struct eb_bench *b, struct eb_point *p) {
     long warm = warmups(b), reps = repetitions(b);
     for (int c = 0; c < b->nruns; c++) {
@@ -88,6 +182,9 @@ static bool run_point(struct eb_bench *b, struct eb_point *p) {
         }
         if ((rep == 0 || rep == warm + reps - 1) && !compare_all(b, p)) return false;
     }
+    for (int c = 0; b->o->resident && c < b->nruns; c++)
+        if (can_stay(&b->column[c]) && !stay(&b->column[c], &p->cell[c], warm, reps)) return false;
+    if (b->o->resident && !compare_all(b, p)) return false;
     for (int c = 0; c < b->nruns; c++)
         note_experts(&b->column[c], &p->cell[c], false);
     for (int c = 0; eb_counts_memory(b) && c < b->nruns; c++)

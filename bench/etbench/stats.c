@@ -34,6 +34,11 @@ struct eb_summary eb_summarise(const double *sample, int n) {
     return s;
 }
 
+double eb_quantile(double *sample, int n, double p) {
+    qsort(sample, (size_t)n, sizeof *sample, compare);
+    return n ? quantile(sample, n, p) : NAN;
+}
+
 static double resampled_median(const double *sample, int n, double *room, uint64_t *state) {
     for (int i = 0; i < n; i++)
         room[i] = sample[eb_random(state) % (uint64_t)n];

@@ -228,7 +228,8 @@ static void print_foot(const struct eb_bench *b, FILE *to) {
 }
 
 static bool is_shown(const struct eb_bench *b, int which) {
-    if (which == EB_TIME && b->device && etrt_device_is_emulated(b->device)) return false;
+    if (which >= EB_TIME && which <= EB_PROGRESS && b->device && etrt_device_is_emulated(b->device))
+        return false;
     return eb_metric_shown(b, which == PREDICTED_SHARES ? EB_PREDICTED
                               : which == COUNTED_SHARES ? EB_TASK_BODY
                                                         : (enum eb_metric)which);
@@ -287,8 +288,10 @@ static void print_table(struct table t, bool markdown, FILE *to) {
 static void print_all(const struct eb_bench *b, bool markdown, FILE *to) {
     print_head(b, markdown ? "- " : "  ", to);
     static const int order[] = {
-        EB_PREDICTED,       PREDICTED_SHARES, EB_TIME,    EB_INSTRUCTIONS, EB_SPAN,  COUNTED_SHARES,
-        EB_TASK_SCHEDULING, EB_READ,          EB_WRITTEN, EB_ATOMICS,      EB_POLLS, EB_BARRIERS};
+        EB_PREDICTED,       PREDICTED_SHARES, EB_TIME,         EB_LAUNCH,  EB_STEP,
+        EB_STEP_P99,        EB_PROGRESS,      EB_INSTRUCTIONS, EB_SPAN,    COUNTED_SHARES,
+        EB_TASK_SCHEDULING, EB_READ,          EB_WRITTEN,      EB_ATOMICS, EB_POLLS,
+        EB_BARRIERS};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (!is_shown(b, order[i])) continue;
         print_table(make_table(b, order[i]), markdown, to);

@@ -26,7 +26,7 @@ static const cli_option options[] = {
      .hi = 100000, .above = true},
     {"load", 0, CLI_LIST, "PART", TO(loads),
      "requests at random, at this part of what the first policy's models could take in turn "
-     "(default: 0.5,0.8)",
+     "(default: 0.5,0.8; none: not at all)",
      .commas = true},
     {"seed", 0, CLI_INT, "N", TO(seed), "of weights, inputs and arrivals (default 1)",
      .hi = 1000000000},
@@ -44,8 +44,10 @@ static const cli_tool tool = {
     .usage = "--policy NAME=KIND:FILE[@CUS],... [options]",
     .about =
         "Each policy is a row. KIND is one (a kernel of all models), turns (a kernel each, one "
-        "launch after the other), streams (side by side, of so many workgroups each) or parts "
-        "(side by side on SMs of their own, of which the last file may leave the number out). "
+        "launch after the other), streams (side by side, of so many workgroups each), lent "
+        "(the same, and all CUs for who is alone), plans (the same, with CUs by what "
+        "launches took) or parts (side by side on SMs of their own, of "
+        "which the last file may leave the number out). "
         "Files are code objects of etcc. The first policy is what the others are held against. "
         "bench/share/README.md says what the columns are.",
     .options = options,
@@ -84,6 +86,7 @@ double sh_now(void) {
 
 static bool read_loads(struct sh_options *o) {
     static const double usual[] = {0.5, 0.8};
+    if (o->loads.n == 1 && strcmp(o->loads.at[0].text, "none") == 0) return true;
     if (o->loads.n > SH_LOADS) return sh_fail("%d loads at most", SH_LOADS);
     for (int i = 0; i < o->loads.n; i++) {
         char *end;
@@ -112,6 +115,13 @@ static int gpu_of(const char *device) {
 
 /* ---- rows ---- */
 
+/* The CUs of models whose kernel stays, after a time in which all had requests. */
+static void note_ranks(struct sh_policy *p) {
+    struct etrt_part on;
+    for (int m = 0; m < p->nmodels && p->kind == SH_STAYS; m++)
+        if (etrt_residence_begun(p->model[m].stays, m, &on)) p->model[m].cus = (int)on.count;
+}
+
 static bool measure(const struct sh_options *o, struct sh_policy *p,
                     const struct sh_policy *first) {
     double sum = 0;
@@ -126,6 +136,7 @@ static bool measure(const struct sh_options *o, struct sh_policy *p,
     for (int m = 0; m < p->nmodels; m++)
         sum += first->alone[m];
     ok = ok && sh_play_closed(o, p, all, o->seconds, &p->closed);
+    note_ranks(p);
     for (int i = 0; ok && i < o->nloads; i++)
         ok = sh_play_open(o, p, o->load[i] / sum, o->seconds, &p->open[i]);
     return ok;
@@ -137,15 +148,20 @@ static bool same_models(const struct sh_policy *p, const struct sh_policy *first
                    first->nmodels);
 }
 
+/* Where a policy fails, those before it are printed. */
 static bool measure_all(struct sh_options *o, struct sh_policy *p) {
-    int n = o->policies.n;
+    int n = 0;
+    struct sh_policy *last = NULL;
     bool ok = read_loads(o) && read_policies(o, p);
-    for (int i = 0; ok && i < n; i++) {
-        ok = sh_policy_open(o, &p[i]) && same_models(&p[i], p) && measure(o, &p[i], p);
-        sh_policy_close(&p[i]);
+    while (ok && n < o->policies.n) {
+        last = &p[n];
+        ok = sh_policy_open(o, last, n ? last - 1 : NULL) && same_models(last, p) &&
+             measure(o, last, p);
+        n += ok;
     }
-    if (ok && !o->quiet) sh_print(o, p, n, stdout);
-    ok = ok && (!o->markdown || sh_write(o, p, n, o->markdown, false));
+    if (last) sh_policy_close(last);
+    if (n && !o->quiet) sh_print(o, p, n, stdout);
+    ok &= !n || !o->markdown || sh_write(o, p, n, o->markdown, false);
     return ok && (!o->json || sh_write(o, p, n, o->json, true));
 }
 

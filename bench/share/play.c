@@ -29,6 +29,8 @@ struct play {
     struct line line[SH_MODELS];
     struct server server[SH_MODELS];
     int nservers;
+    int width[SH_MODELS]; /* CUs of the launch that is under way, of kernels side by side */
+    double begun[SH_MODELS];
     double from, until; /* nobody asks again after that in a closed loop */
 };
 
@@ -41,6 +43,8 @@ static bool waits(const struct play *y, const struct line *l, double now) {
 static double since(const struct line *l) {
     return l->arrival ? l->arrival[l->taken] : l->last;
 }
+
+static void learn(struct play *, int model, double now);
 
 /* ---- answers ---- */
 
@@ -79,6 +83,7 @@ static bool look(struct play *y, struct server *s) {
         if (y->check && !sh_same_outputs(model)) return false;
     }
     if (s->pending) return true;
+    if (sh_is_launched_apart(y->p->kind)) learn(y, (int)(s - y->server), sh_now());
     s->running = 0;
     return !together || sh_ok("launch", etrt_wait(session));
 }
@@ -96,6 +101,62 @@ static unsigned choose(const struct play *y, const struct server *s, double now)
     }
     return y->p->kind == SH_ONE || first < 0 ? all : 1u << first;
 }
+
+/* ---- how many CUs a launch gets, of kernels side by side ---- */
+
+/* By a plan for the models of BUSY; all of them, where the models are to take turns. */
+static int planned(const struct play *y, int model, unsigned busy, int all) {
+    struct etrt_claim claim[SH_MODELS];
+    int units = all < ETRT_PACE_UNITS ? all : ETRT_PACE_UNITS, n = 0, mine = 0, of = -1;
+    for (int m = 0; m < y->p->nmodels; m++)
+        of += busy >> m & 1;
+    for (int m = 0; m < y->p->nmodels; m++) {
+        if (!(busy >> m & 1)) continue;
+        if (m == model) mine = n;
+        claim[n] = (struct etrt_claim){&y->p->model[m].pace, n * (units - 1) / of, 0, 0};
+        n++;
+    }
+    if (!etrt_plan(claim, n, units)) return all;
+    return all * (claim[mine].from + claim[mine].units) / units - all * claim[mine].from / units;
+}
+
+static bool is_first(const struct play *y, int model, double now) {
+    bool first = true;
+    for (int m = 0; m < y->p->nmodels; m++)
+        first &= m == model || !waits(y, &y->line[m], now) ||
+                 since(&y->line[model]) <= since(&y->line[m]);
+    return first;
+}
+
+/* 0: none yet, since those that run leave too few. */
+static int width(const struct play *y, int model, double now) {
+    int all = (int)etrt_device_cus(y->p->opened[model]), used = 0, mine = y->p->model[model].cus;
+    unsigned busy = 1u << model;
+    for (int m = 0; m < y->p->nmodels; m++) {
+        if (m == model) continue;
+        if (y->server[m].running) used += y->width[m];
+        if (y->server[m].running || waits(y, &y->line[m], now)) busy |= 1u << m;
+    }
+    if (y->p->kind == SH_STREAMS) return mine;
+    if (busy == 1u << model)
+        mine = all;
+    else if (y->p->kind == SH_PLANS)
+        mine = planned(y, model, busy, all);
+    bool fits = used + mine <= all && (mine < all || is_first(y, model, now));
+    return fits ? mine : 0;
+}
+
+/* What a launch took, for plans to come. */
+static void learn(struct play *y, int model, double now) {
+    int all = (int)etrt_device_cus(y->p->opened[model]), parts = 0;
+    struct sh_model *m = &y->p->model[model];
+    if (y->p->kind != SH_PLANS) return;
+    parts = (y->width[model] * ETRT_PACE_UNITS + all / 2) / all;
+    etrt_pace_measured(&m->pace, parts ? parts : 1, (now - y->begun[model]) * 1e9);
+    m->cus = y->width[model];
+}
+
+/* ---- launches ---- */
 
 static bool begin(struct play *y, struct server *s, unsigned set) {
     etrt_session *session = NULL;
@@ -133,6 +194,13 @@ static bool serve(struct play *y) {
             struct server *s = &y->server[i];
             if (s->running && !look(y, s)) return false;
             unsigned set = s->running ? 0 : choose(y, s, now);
+            if (set && sh_is_launched_apart(y->p->kind)) {
+                y->width[i] = width(y, i, now);
+                if (!y->width[i]) continue;
+                y->begun[i] = now;
+                if (!sh_ok("@", etrt_set_workgroups(y->p->model[i].session, y->width[i])))
+                    return false;
+            }
             if (set && !begin(y, s, set)) return false;
         }
     }
@@ -142,7 +210,7 @@ static void start(const struct sh_options *o, struct sh_policy *p, double second
                   struct sh_run *out, struct play *y) {
     *y = (struct play){.p = p, .check = o->check};
     memset(out, 0, sizeof *out);
-    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS || p->model[0].stays;
+    bool apart = sh_is_launched_apart(p->kind) || p->kind == SH_PARTS || p->model[0].stays;
     y->nservers = apart ? p->nmodels : 1;
     for (int i = 0; i < y->nservers; i++) {
         y->server[i].models = apart ? 1u << i : (1u << p->nmodels) - 1;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sh_kind_name[] = {"one",   "turns", "streams", "parts",
-                                    "stays", "fixed", "side",    NULL};
+const char *const sh_kind_name[] = {"one",   "turns", "streams", "parts", "stays",
+                                    "fixed", "side",  "lent",    "plans", NULL};
 
 /* ---- as text ---- */
 
@@ -22,7 +22,7 @@ bool sh_policy_read(const cli_item *item, struct sh_policy *p) {
         kind++;
     if (!sh_kind_name[kind])
         return sh_fail("policy %s: \"%.*s\" is none of one, turns, streams, parts, stays, fixed, "
-                       "side",
+                       "side, lent, plans",
                        item->text, (int)(files - item->value), item->value);
     *p = (struct sh_policy){.name = item->text, .kind = (enum sh_kind)kind};
     while (*files) {
@@ -180,7 +180,7 @@ bool sh_same_outputs(struct sh_model *m) {
 
 static bool open_device(const struct sh_options *o, struct sh_policy *p, int i) {
     const char *spec = o->device;
-    bool apart = p->kind == SH_STREAMS || p->kind == SH_PARTS || p->kind == SH_SIDE;
+    bool apart = sh_is_launched_apart(p->kind) || p->kind == SH_PARTS || p->kind == SH_SIDE;
     if (p->kind == SH_PARTS && o->gpu < 0)
         return sh_fail("policy %s: only NVIDIA's GPUs are divided (--device cuda)", p->name);
     if (apart && o->gpu >= 0) {
@@ -197,6 +197,7 @@ static bool add_model(struct sh_policy *p, etrt_model *kernel, etrt_session *ses
         return sh_fail("policy %s: more than %d models", p->name, SH_MODELS);
     struct sh_model *m = &p->model[p->nmodels++];
     *m = (struct sh_model){.index = index, .kernel = kernel, .session = session, .cus = cus};
+    m->pace = (struct etrt_pace){.weight = 1, .latency_ns = 1e30};
     snprintf(m->name, sizeof m->name, "%s", name);
     return true;
 }
@@ -225,7 +226,7 @@ static bool open_file(const struct sh_options *o, struct sh_policy *p, int i) {
     if (ok && !sh_is_one(p->kind) && etrt_model_part(kernel, 0))
         ok = sh_fail("%s is of several models, which policies of kinds one, stays and fixed take",
                      p->file[i]);
-    if (ok && (p->kind == SH_STREAMS || p->kind == SH_SIDE))
+    if (ok && (sh_is_launched_apart(p->kind) || p->kind == SH_SIDE))
         ok = sh_ok("@", etrt_set_workgroups(session, cus));
     if (ok && o->wait_limit > 0)
         ok = sh_ok("--wait-limit", etrt_set_wait_limit(session, o->wait_limit));
@@ -255,8 +256,36 @@ static bool stay(struct sh_policy *p, int m) {
     return sh_ok(model->name, etrt_residence_open(model->session, ranges, &model->stays));
 }
 
-bool sh_policy_open(const struct sh_options *o, struct sh_policy *p) {
+/* The same kernels on the same devices, launched with other numbers of workgroups. */
+static bool take_over(struct sh_policy *p, struct sh_policy *last) {
+    bool same = sh_is_launched_apart(p->kind) && sh_is_launched_apart(last->kind) &&
+                p->nfiles == last->nfiles && !last->passed_on;
+    for (int i = 0; same && i < p->nfiles; i++)
+        same = strcmp(p->file[i], last->file[i]) == 0;
+    if (!same) return false;
+    p->nmodels = last->nmodels;
+    memcpy(p->model, last->model, sizeof p->model);
+    memcpy(p->opened, last->opened, sizeof p->opened);
+    memcpy(p->device, last->device, sizeof p->device);
+    last->passed_on = true;
+    return true;
+}
+
+static bool set_widths(struct sh_policy *p) {
     bool ok = true;
+    for (int m = 0; ok && m < p->nmodels; m++) {
+        struct sh_model *model = &p->model[m];
+        model->pace = (struct etrt_pace){.weight = 1, .latency_ns = 1e30};
+        model->cus = p->asked[m] ? p->asked[m] : (int)etrt_device_cus(p->opened[m]);
+        ok = sh_ok("@", etrt_set_workgroups(model->session, model->cus));
+    }
+    return ok;
+}
+
+bool sh_policy_open(const struct sh_options *o, struct sh_policy *p, struct sh_policy *last) {
+    bool ok = true;
+    if (last && take_over(p, last)) return set_widths(p);
+    if (last) sh_policy_close(last);
     for (int i = 0; ok && i < p->nfiles; i++)
         ok = open_file(o, p, i);
     for (int m = 0; ok && m < p->nmodels; m++)
@@ -268,6 +297,8 @@ bool sh_policy_open(const struct sh_options *o, struct sh_policy *p) {
 }
 
 void sh_policy_close(struct sh_policy *p) {
+    if (p->passed_on) return;
+    p->passed_on = true;
     for (int m = 0; m < p->nmodels; m++) {
         struct sh_model *model = &p->model[m];
         for (int k = 0; k < SH_OUTPUTS; k++)

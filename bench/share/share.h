@@ -6,6 +6,7 @@
 #include "runtime/cli/cli.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt/inspect.h"
+#include "runtime/etrt/plan/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,11 +21,17 @@ enum sh_kind {
     SH_PARTS,   /* the same, each on SMs of its own (CUDA's green contexts) */
     SH_STAYS,   /* one kernel of all, which stays; a model alone has all CUs */
     SH_FIXED,   /* the same, each model with its part of the CUs at all times */
-    SH_SIDE     /* a kernel each, which stays, side by side as those of streams are */
+    SH_SIDE,    /* a kernel each, which stays, side by side as those of streams are */
+    SH_LENT,    /* as streams; a launch has all CUs where no other model has requests */
+    SH_PLANS    /* the same, and else as many as a plan for those who have some gives it */
 };
 /* One kernel is of all models. */
 static inline bool sh_is_one(enum sh_kind kind) {
     return kind == SH_ONE || kind == SH_STAYS || kind == SH_FIXED;
+}
+/* Launches of kernels side by side, whose workgroups are said at each. */
+static inline bool sh_is_launched_apart(enum sh_kind kind) {
+    return kind == SH_STREAMS || kind == SH_LENT || kind == SH_PLANS;
 }
 extern const char *const sh_kind_name[]; /* ends with NULL */
 
@@ -62,6 +69,7 @@ struct sh_model {
     etrt_session *session;
     etrt_residence *stays; /* its kernel does, or NULL */
     int cus;               /* that its launches take */
+    struct etrt_pace pace; /* what plans know of it */
     void *output[SH_OUTPUTS];
     size_t bytes[SH_OUTPUTS]; /* of them, as the first launch gave them */
 };
@@ -75,6 +83,7 @@ struct sh_policy {
     char device[128]; /* what it ran on, for people */
     struct sh_model model[SH_MODELS];
     etrt_device *opened[SH_MODELS];
+    bool passed_on;          /* the next policy has what was opened */
     double alone[SH_MODELS]; /* seconds, without other requests */
     struct sh_run closed, open[SH_LOADS];
 };
@@ -92,8 +101,9 @@ double sh_now(void); /* seconds of a clock that only goes on */
 /* Parse "NAME=KIND:FILE[@CUS],..." */
 bool sh_policy_read(const cli_item *, struct sh_policy *);
 void sh_policy_free(struct sh_policy *);
-/* Open its devices, load its kernels, give weights and inputs, launch every model once. */
-bool sh_policy_open(const struct sh_options *, struct sh_policy *);
+/* Open its devices, load its kernels, give weights and inputs, launch every model once. LAST, or
+ * NULL, has been measured: what it opened is taken over where it is the same. */
+bool sh_policy_open(const struct sh_options *, struct sh_policy *, struct sh_policy *last);
 void sh_policy_close(struct sh_policy *);
 /* Are the outputs of a model, which is done, those that it gave first? Keeps them the first time.
  */

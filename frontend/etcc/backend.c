@@ -310,6 +310,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return explain(p, o, &passes, NULL, d);
     if (!find_event(p, o->break_event, d)) return false;
+    if (o->resident) et_find_paces(p, &passes);
     et_codegen_options codegen = {.target = &on.target,
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,

@@ -8,6 +8,7 @@
 #include "runtime/files/input.h"
 #include "runtime/files/output.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ struct source {
     int nmix;
 };
 
-static bool give_weights(et_graph *, et_diags *, const et_options *);
+static bool give_wishes(et_graph *, et_diags *, const et_options *);
 
 /* The text was parsed without errors before: diagnostics here would only repeat warnings. */
 static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
@@ -50,7 +51,7 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
         g = et_eti_parse_narrow(s->arena, quiet, s->name, s->text, s->bytes, dim, lo, hi, &p);
     else
         g = et_parse_etg_narrow(s->arena, quiet, s->name, s->text, s->bytes, &range);
-    return g && give_weights(g, quiet, s->o) && et_divide(g, s->o->devices) ? g : NULL;
+    return g && give_wishes(g, quiet, s->o) && et_divide(g, s->o->devices) ? g : NULL;
 }
 
 /* PATH with ".TARGET" before its extension. */
@@ -136,34 +137,55 @@ static int model_named(const et_graph *g, const char *name) {
     return -1;
 }
 
-static bool give_weight(et_graph *g, et_diags *d, const cli_item *w, bool given[ET_MAX_MODELS]) {
-    const char *what = NULL;
+/* What OPTION=MODEL=VALUE says of a model: to the place OF, in its struct. */
+struct wish {
+    const char *option;
+    const cli_list *given;
+    size_t of;
+};
+
+static bool give_wish(et_graph *g, et_diags *d, const struct wish *w, const cli_item *item,
+                      bool given[ET_MAX_MODELS]) {
+    const char *why = NULL;
     char *end;
-    double weight = strtod(w->value, &end);
-    int m = model_named(g, w->text);
-    if (*end || !(weight > 0 && weight < 1e6))
-        what = "write MODEL=NUMBER, with a number above 0 and below a million";
+    double value = strtod(item->value, &end);
+    int m = model_named(g, item->text);
+    if (*end || !(value > 0 && value < 1e6))
+        why = "write MODEL=NUMBER, with a number above 0 and below a million";
     else if (!g->nmodels)
-        what = "weights are for several models that share a kernel";
+        why = "that is for several models that share a kernel";
     else if (m < 0)
-        what = "there is no model of that name";
+        why = "there is no model of that name";
     else if (given[m])
-        what = "a second weight for this model";
-    if (what) {
-        et_diag(d, ET_ERROR, (et_loc){0}, "--weight=%s=%s: %s", w->text, w->value, what);
+        why = "a second time for this model";
+    if (why) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "--%s=%s=%s: %s", w->option, item->text, item->value,
+                why);
         for (int i = 0; m < 0 && i < g->nmodels; i++)
             et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", g->model[i].name);
         return false;
     }
     given[m] = true;
-    g->model[m].weight = weight;
+    *(double *)(void *)((char *)&g->model[m] + w->of) = value;
     return true;
 }
 
-static bool give_weights(et_graph *g, et_diags *d, const et_options *o) {
-    bool given[ET_MAX_MODELS] = {false}, ok = true;
-    for (int i = 0; i < o->weights.n; i++)
-        ok &= give_weight(g, d, &o->weights.at[i], given);
+/* Latencies are for plans, which only kernels that stay have. */
+static bool give_wishes(et_graph *g, et_diags *d, const et_options *o) {
+    const struct wish wishes[] = {
+        {"weight", &o->weights, offsetof(et_model, weight)},
+        {"latency", &o->latencies, offsetof(et_model, latency_us)},
+    };
+    bool ok = true;
+    for (size_t k = 0; k < sizeof wishes / sizeof *wishes; k++) {
+        bool given[ET_MAX_MODELS] = {false};
+        for (int i = 0; i < wishes[k].given->n; i++)
+            ok &= give_wish(g, d, &wishes[k], &wishes[k].given->at[i], given);
+    }
+    if (ok && o->latencies.n && !o->resident) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "--latency goes with --resident");
+        return false;
+    }
     return ok;
 }
 
@@ -202,7 +224,7 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
                 ? et_eti_parse(arena, d, o->input, s->text, s->bytes, out_program)
                 : et_parse_etg(arena, d, o->input, s->text, s->bytes);
     }
-    if (!g || !give_weights(g, d, o)) return NULL;
+    if (!g || !give_wishes(g, d, o)) return NULL;
     const char *why =
         *out_program ? "--devices is for a program at stage graph, and not after it"
         : o->slices  ? "--devices with --slices is not supported yet"

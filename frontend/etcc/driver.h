@@ -13,6 +13,7 @@ typedef struct et_options {
     char *const *others; /* paths of further models for the same kernel */
     int nothers;
     cli_list weights;   /* MODEL=NUMBER: how much its time counts */
+    cli_list latencies; /* MODEL=US, the same way: that are wished for */
     const char *output; /* code object, or the text of stage `to`; NULL to make none. "-" is
                            standard output, here and below */
     et_stage to;        /* the stage to stop at and write, or none */

@@ -139,6 +139,9 @@ static const cli_option options[] = {
     {"weight", 0, CLI_PAIRS, "MODEL=W", TO(weights),
      "of several models: MODEL's time counts W times (default 1) when the GPU is divided among "
      "them; once for each"},
+    {"latency", 0, CLI_PAIRS, "MODEL=US", TO(latencies),
+     "of several models that stay (--resident): no plan gives MODEL so few CUs that a step takes "
+     "longer than so many microseconds, where that can be; once for each"},
     {"profile", 0, CLI_INPUT, "FILE", TO(profile),
      "times of tasks that replace predicted ones: what 'etbench --profile' writes"},
     {"unverified", 0, CLI_FLAG, NULL, TO(unverified),

@@ -138,13 +138,26 @@ typedef struct {
     int from, to;
 } et_share;
 
+/* What a launch of a model alone is predicted to take on 1 .. ET_PACE_UNITS equal parts of the
+ * workgroups, us, for values of symbol SYM up to each of N, ascending. N 0: nothing is predicted.
+ */
+enum { ET_PACE_UNITS = 16, ET_MAX_PACES = 8 };
+typedef struct {
+    int sym, n;
+    int64_t upto[ET_MAX_PACES];
+    double us[ET_MAX_PACES][ET_PACE_UNITS];
+} et_pace;
+
 /* One of several models that share a kernel. No value, tensor, event or workspace memory of one is
  * another's, and what is one's is named after it: "llama.N" is the dim N of llama. */
 typedef struct {
-    const char *name; /* a plain name; no two are equal */
-    double weight;    /* above 0: its time counts so much against that of the others */
-    et_share share;   /* of the workgroups when all models run; of ranges of grids what is in it */
+    const char *name;    /* a plain name; no two are equal */
+    double weight;       /* above 0: its time counts so much against that of the others */
+    double latency_us;   /* that is wished for; 0: none is */
+    const et_pace *pace; /* or NULL */
+    et_share share; /* of the workgroups when all models run; of ranges of grids what is in it */
 } et_model;
+
 enum { ET_MAX_MODELS = 16, ET_MAX_DEVICES = 16 };
 
 typedef struct et_graph {

@@ -47,21 +47,14 @@ etrt_status etrt_cut_copy(const etrt_session *s, const char *call, int index, in
     uint64_t element = etrt_dtype_bytes(t->dtype), need = element;
     etrt_status st = etrt_session_now(s, t, part, &part_bytes);
     if (st != ETRT_OK) return st;
-    if (axis < 0 || axis >= t->rank)
-        return etrt_fail(ETRT_RANGE, "%s: %s has %d axes and no axis %d", call, t->name, t->rank,
-                         axis);
     for (int d = 0; d < t->rank; d++)
         whole[d] = part[d] * (d == cut ? etrt_parts(&s->model->manifest, t) : 1);
-    if (first < 0 || count < 0 || first > whole[axis] || count > whole[axis] - first)
-        return etrt_fail(ETRT_RANGE,
-                         "%s: %lld from %lld on is outside axis %d of %s, which has %lld", call,
-                         (long long)count, (long long)first, axis, t->name, (long long)whole[axis]);
+    st = etrt_axis_check(t, call, whole, axis, first, count);
+    if (st != ETRT_OK) return st;
     whole[axis] = count; /* from here on, of what is asked for */
     for (int d = 0; d < t->rank; d++)
         need *= (uint64_t)whole[d];
-    if (bytes != need || (need && !data))
-        return etrt_fail(ETRT_MISMATCH, "%s: this part of %s has %llu bytes, not %zu", call,
-                         t->name, (unsigned long long)need, bytes);
+    st = etrt_bytes_check(call, t->name, need, data, bytes);
     for (int m = 0; st == ETRT_OK && need && m < s->model->manifest.devices; m++) {
         struct box b = {.rank = t->rank};
         if (!write && m % t->repeat) continue; /* it has what the one before has */

@@ -47,9 +47,8 @@ static etrt_status values_of(const struct etrt_manifest *mf, const int64_t *dims
     for (int i = 0; i < mf->nsymbols; i++) {
         const struct etrt_symbol *s = &mf->symbols[i];
         int64_t value = dims ? dims[i] : s->hi;
-        if (value < s->lo || value > s->hi)
-            return etrt_fail(ETRT_RANGE, "dim %s = %lld is outside %lld..%lld", s->name,
-                             (long long)value, (long long)s->lo, (long long)s->hi);
+        etrt_status st = etrt_dim_check(s, value);
+        if (st != ETRT_OK) return st;
         (*out)[i] = value;
     }
     return ETRT_OK;

@@ -1,6 +1,7 @@
 #include "runtime/etrt/inspect.h"
 
 #include "runtime/etrt/cache.h"
+#include "runtime/etrt/residence.h"
 
 #include <string.h>
 
@@ -41,4 +42,12 @@ etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const voi
     if (hosted && last) st = etrt_cache_fill(m);
     m->weight_given[index] |= st == ETRT_OK && last;
     return st;
+}
+
+bool etrt_residence_begun(etrt_residence *r, int model, struct etrt_part *out) {
+    pthread_mutex_lock(&r->lock);
+    bool begun = r->seat[model].state != HELD;
+    *out = r->seat[model].on;
+    pthread_mutex_unlock(&r->lock);
+    return begun;
 }

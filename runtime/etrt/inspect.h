@@ -37,4 +37,7 @@ etrt_status etrt_report_wait(const etrt_device *, const struct etrt_manifest *,
                              const struct etrt_report *, const uint32_t *events,
                              const struct etrt_control *, uint32_t workgroups, double wait_limit);
 
+/* Has the step that MODEL (a number, from 0) was given begun? And on which workgroups. */
+bool etrt_residence_begun(etrt_residence *, int model, struct etrt_part *out);
+
 #endif

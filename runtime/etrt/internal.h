@@ -118,7 +118,10 @@ etrt_status etrt_session_free(const etrt_session *, const char *call, int model)
 /* The same, but for an output that is there already: of a model that is done before others. */
 etrt_status etrt_session_settled(const etrt_session *, const char *call, const char *tensor);
 
-/* tensors.c: by name; shape and size at the current dims, which must be set. */
+/* tensors.c: by name. */
+etrt_status etrt_dim_check(const struct etrt_symbol *, int64_t value);
+etrt_status etrt_tensor_find(const struct etrt_manifest *, const char *name, int *out);
+/* Of a session, by name; shape and size at the current dims, which must be set. */
 etrt_status etrt_session_tensor(const etrt_session *, const char *name, int *out);
 etrt_status etrt_session_now(const etrt_session *, const struct etrt_tensor *,
                              int64_t shape[ETRT_MAX_RANK], int64_t *bytes);
@@ -134,6 +137,13 @@ bool etrt_watch_yield(etrt_session *, double seconds);
 /* The watcher has the launch in flight; and what it knows of it. */
 bool etrt_watch_has(etrt_session *, bool *out_ended);
 void etrt_watch_end(etrt_session *);
+
+/* parts.c: are COUNT from FIRST on within AXIS of T, which has this SHAPE; are there NEED BYTES of
+ * DATA of NAME? */
+etrt_status etrt_axis_check(const struct etrt_tensor *, const char *call, const int64_t *shape,
+                            int axis, int64_t first, int64_t count);
+etrt_status etrt_bytes_check(const char *call, const char *name, uint64_t need, const void *data,
+                             size_t bytes);
 
 /* cut.c: tensors of which each of several devices has a part. SHAPE and BYTES of a part as those of
  * the whole. */
@@ -170,6 +180,7 @@ void etrt_relay(const struct etrt_tensor *t, const int64_t *shape, const void *f
 
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);
+etrt_status etrt_not_done(const char *name, double seconds);
 /* Does the next launch run what is MODEL's? */
 bool etrt_mix_runs(const etrt_session *, int model);
 /* The ranks of each model in a launch of WORKGROUPS. */

@@ -120,14 +120,17 @@ static void nap(int looks) {
     nanosleep(&(struct timespec){.tv_nsec = ns < most ? ns : most}, NULL);
 }
 
+etrt_status etrt_not_done(const char *name, double seconds) {
+    return etrt_fail(ETRT_TIMEOUT, "model %s is not done within %g s", name, seconds);
+}
+
 /* Until the model is done or the launch has ended: the word is looked at once more after that. */
 static etrt_status wait_done(etrt_session *s, int model, const char *name, double seconds) {
     double until = etrt_now() + seconds;
     for (int looks = 0;; looks++) {
         if (is_done(s, model)) return ETRT_OK;
         if (has_ended(s)) return is_done(s, model) ? ETRT_OK : ended(s, name);
-        if (etrt_now() >= until)
-            return etrt_fail(ETRT_TIMEOUT, "model %s is not done within %g s", name, seconds);
+        if (etrt_now() >= until) return etrt_not_done(name, seconds);
         nap(looks);
     }
 }
@@ -144,9 +147,6 @@ etrt_status etrt_wait_model(etrt_session *s, const char *name, double seconds) {
     if (s->left_out[model])
         return etrt_fail(ETRT_INVALID, "%s: the launch leaves out model %s", call, name);
     st = wait_done(s, model, name, seconds);
-    for (int i = 0; st == ETRT_OK && i < s->model->manifest.ntensors; i++)
-        if (s->model->manifest.tensors[i].kind == ETRT_OUTPUT &&
-            s->model->manifest.tensors[i].model == model)
-            s->written[i] = true;
+    if (st == ETRT_OK) etrt_outputs_written(s, model, true);
     return st;
 }

@@ -70,7 +70,7 @@ static etrt_status copy_image(etrt_model *m, const void *image, size_t bytes) {
         return etrt_fail(ETRT_FORMAT, "%s: has %zu bytes, not 0 to %d", m->path, bytes,
                          ETRT_MAX_CODE);
     m->image = malloc(bytes + 1);
-    if (!m->image) return etrt_fail(ETRT_NO_MEMORY, "%s: out of host memory", m->path);
+    if (!m->image) return etrt_no_memory();
     memcpy(m->image, image, bytes);
     m->image_bytes = bytes;
     return ETRT_OK;

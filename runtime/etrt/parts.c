@@ -11,6 +11,18 @@ struct part {
     uint64_t count, bytes, pitch;
 };
 
+etrt_status etrt_axis_check(const struct etrt_tensor *t, const char *call, const int64_t *shape,
+                            int axis, int64_t first, int64_t count) {
+    if (axis < 0 || axis >= t->rank)
+        return etrt_fail(ETRT_RANGE, "%s: %s has %d axes and no axis %d", call, t->name, t->rank,
+                         axis);
+    if (first < 0 || count < 0 || first > shape[axis] || count > shape[axis] - first)
+        return etrt_fail(ETRT_RANGE,
+                         "%s: %lld from %lld on is outside axis %d of %s, which has %lld", call,
+                         (long long)count, (long long)first, axis, t->name, (long long)shape[axis]);
+    return ETRT_OK;
+}
+
 static etrt_status find_part(const etrt_session *s, const char *call, int index, int axis,
                              int64_t first, int64_t count, struct part *out) {
     const struct etrt_tensor *t = &s->model->manifest.tensors[index];
@@ -20,13 +32,8 @@ static etrt_status find_part(const etrt_session *s, const char *call, int index,
     if (axis >= 0 && axis + 1 == t->cut)
         return etrt_fail(ETRT_UNSUPPORTED, "%s: each device has its part of axis %d of %s", call,
                          axis, t->name);
-    if (axis < 0 || axis >= t->rank)
-        return etrt_fail(ETRT_RANGE, "%s: %s has %d axes and no axis %d", call, t->name, t->rank,
-                         axis);
-    if (first < 0 || count < 0 || first > shape[axis] || count > shape[axis] - first)
-        return etrt_fail(ETRT_RANGE,
-                         "%s: %lld from %lld on is outside axis %d of %s, which has %lld", call,
-                         (long long)count, (long long)first, axis, t->name, (long long)shape[axis]);
+    st = etrt_axis_check(t, call, shape, axis, first, count);
+    if (st != ETRT_OK) return st;
     uint64_t inner = etrt_dtype_bytes(t->dtype), outer = 1;
     for (int d = 0; d < t->rank; d++)
         *(d < axis ? &outer : &inner) *= d == axis ? 1 : (uint64_t)shape[d];
@@ -47,12 +54,11 @@ static etrt_status begin(const etrt_session *s, const char *call, const char *na
     return st == ETRT_OK ? etrt_session_tensor(s, name, out) : st;
 }
 
-static etrt_status check_bytes(const char *call, const char *name, const struct part *p,
-                               const void *data, size_t bytes) {
-    uint64_t need = p->count * p->bytes;
+etrt_status etrt_bytes_check(const char *call, const char *name, uint64_t need, const void *data,
+                             size_t bytes) {
     if (bytes != need)
-        return etrt_fail(ETRT_MISMATCH, "%s: this part of %s has %llu bytes, not %zu", call, name,
-                         (unsigned long long)need, bytes);
+        return etrt_fail(ETRT_MISMATCH, "%s: what is asked for of %s has %llu bytes, not %zu", call,
+                         name, (unsigned long long)need, bytes);
     if (!data && bytes) return etrt_fail(ETRT_INVALID, "%s: no place given for %s", call, name);
     return ETRT_OK;
 }
@@ -67,7 +73,7 @@ etrt_status etrt_read_part(etrt_session *s, const char *name, int axis, int64_t 
     if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
         return etrt_cut_copy(s, call, i, axis, first, count, out_data, bytes, false);
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
-    if (st == ETRT_OK) st = check_bytes(call, name, &p, out_data, bytes);
+    if (st == ETRT_OK) st = etrt_bytes_check(call, name, p.count * p.bytes, out_data, bytes);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)
         st = etrt_mem_read(s->model->device, (char *)out_data + k * p.bytes, p.at + k * p.pitch,
                            p.bytes);
@@ -97,7 +103,7 @@ etrt_status etrt_write_part(etrt_session *s, const char *name, int axis, int64_t
     if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
         return etrt_cut_copy(s, call, i, axis, first, count, (void *)(uintptr_t)data, bytes, true);
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
-    if (st == ETRT_OK) st = check_bytes(call, name, &p, data, bytes);
+    if (st == ETRT_OK) st = etrt_bytes_check(call, name, p.count * p.bytes, data, bytes);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)
         st = etrt_mem_write(s->model->device, p.at + k * p.pitch, (const char *)data + k * p.bytes,
                             p.bytes);

@@ -147,20 +147,41 @@ static bool overlap(struct etrt_part a, struct etrt_part b) {
     return a.count && b.count && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-/* Parts that models share become equal ones. */
+/* Ranks of so many units from unit FROM on. */
+static struct etrt_part ranks(const struct etrt_residence *r, int from, int units) {
+    uint32_t all = r->s->workgroups, of = (uint32_t)r->units;
+    uint32_t first = all * (uint32_t)from / of;
+    return (struct etrt_part){first, all * (uint32_t)(from + units) / of - first};
+}
+
+/* Ranges that change have a unit of their own for each model, at both ends of the chip and between
+ * them. Others are parts, equal ones where models share theirs. */
 void etrt_make_homes(struct etrt_residence *r) {
     etrt_session *s = r->s;
+    const struct etrt_manifest *mf = &s->model->manifest;
     bool apart = true;
-    uint32_t n = (uint32_t)r->models;
-    r->home[0] = (struct etrt_part){0, s->workgroups};
-    if (n == 1) return;
-    etrt_mix_parts(s, s->workgroups, r->home);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < i; k++)
+    int n = r->models;
+    r->units = s->workgroups < ETRT_PACE_UNITS ? (int)s->workgroups : ETRT_PACE_UNITS;
+    if (n > 1) etrt_mix_parts(s, s->workgroups, r->home);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
             apart &= !overlap(r->home[i], r->home[k]);
-    for (uint32_t i = 0; i < n && !apart; i++) {
-        uint32_t first = s->workgroups * i / n;
-        r->home[i] = (struct etrt_part){first, s->workgroups * (i + 1) / n - first};
+    for (int i = 0; i < n; i++) {
+        struct seat *x = &r->seat[i];
+        x->pace.weight = 1;
+        x->pace.latency_ns = 1e30;
+        if (mf->paces) {
+            x->pace.by = &mf->paces[i];
+            x->pace.weight = (double)x->pace.by->weight / 1e6;
+            x->pace.latency_ns = (double)x->pace.by->latency_ns;
+        }
+        x->home = n > 1 ? i * (r->units - 1) / (n - 1) : 0;
+        if (r->ranges == ETRT_RANGES_ELASTIC || n == 1)
+            r->home[i] = ranks(r, x->home, n == 1 ? r->units : 1);
+        else if (!apart) {
+            uint32_t all = s->workgroups, at = (uint32_t)i, of = (uint32_t)n;
+            r->home[i] = (struct etrt_part){all * at / of, all * (at + 1) / of - all * at / of};
+        }
     }
 }
 
@@ -173,11 +194,62 @@ static bool is_busy(const struct seat *x, double now) {
     return x->mean > 0 && now - x->ended < x->mean / PART + least;
 }
 
-static struct etrt_part choose(const struct etrt_residence *r, int model, double now) {
-    bool alone = r->ranges == ETRT_RANGES_ELASTIC;
+/* The plan for the models of BUSY comes into force, unless it is too soon for another and the last
+ * one has all of them. */
+static void plan(struct etrt_residence *r, uint32_t busy, double now) {
+    struct etrt_claim claim[ETRT_MAX_MODELS];
+    int n = 0, of[ETRT_MAX_MODELS];
+    if (now < r->change_at && !(busy & ~r->planned)) return;
+    for (int i = 0; i < r->models; i++) {
+        struct seat *x = &r->seat[i];
+        if (!(busy >> i & 1)) continue;
+        of[n] = i;
+        claim[n++] = (struct etrt_claim){&x->pace, x->home, 0, 0};
+    }
+    bool turns = n < 2 || !etrt_plan(claim, n, r->units), same = turns == r->turns;
+    for (int i = 0; i < n && !turns; i++) {
+        struct seat *x = &r->seat[of[i]];
+        same &= x->from == claim[i].from && x->units == claim[i].units;
+        x->from = claim[i].from;
+        x->units = claim[i].units;
+    }
+    if (!same || busy != r->planned) r->change_at = now + 1 / r->changes;
+    r->planned = busy;
+    r->turns = turns;
+}
+
+static struct etrt_part choose_ranks(struct etrt_residence *r, int model, double now) {
+    struct seat *x = &r->seat[model];
+    uint32_t busy = 1u << model;
+    x->parts = 0;
+    if (r->ranges != ETRT_RANGES_ELASTIC) return r->home[model];
     for (int i = 0; i < r->models; i++)
-        alone &= i == model || !is_busy(&r->seat[i], now);
-    return alone ? (struct etrt_part){0, r->s->workgroups} : r->home[model];
+        if (is_busy(&r->seat[i], now)) busy |= 1u << i;
+    plan(r, busy, now);
+    int units = r->turns ? r->units : x->units;
+    x->parts = etrt_pace_parts(units, r->units);
+    return ranks(r, r->turns ? 0 : x->from, units);
+}
+
+/* What is left of WANTED, which is MODEL's, by steps of others; none where that is less than half
+ * or the workgroup that reads its mailbox is not among it. */
+static struct etrt_part free_ranks(const struct etrt_residence *r, int model,
+                                   struct etrt_part wanted) {
+    const struct etrt_part none = {0};
+    uint32_t home = r->home[model].first, end = wanted.first + wanted.count;
+    struct etrt_part left = wanted;
+    for (int i = 0; i < r->models; i++) {
+        struct etrt_part on = r->seat[i].on;
+        if (r->seat[i].state != POSTED || !overlap(on, left)) continue;
+        if (wanted.count == r->s->workgroups) return none;
+        if (on.first > home)
+            end = on.first;
+        else
+            left.first = on.first + on.count;
+        if (left.first > home || end <= home) return none;
+        left.count = end - left.first;
+    }
+    return 2 * left.count < wanted.count ? none : left;
 }
 
 /* ---- the kernel ---- */
@@ -256,10 +328,7 @@ static void end(struct etrt_residence *r, int model, etrt_status st) {
     x->ended = now;
     x->mean += x->mean > 0 ? (now - x->posted - x->mean) / 8 : now - x->posted;
     if (st != ETRT_OK) snprintf(x->why, sizeof x->why, "%s", etrt_last_error());
-    for (int i = 0; i < r->s->model->manifest.ntensors; i++)
-        if (r->s->model->manifest.tensors[i].kind == ETRT_OUTPUT &&
-            r->s->model->manifest.tensors[i].model == model)
-            r->s->written[i] = st == ETRT_OK;
+    etrt_outputs_written(r->s, model, st == ETRT_OK);
     if (r->fd >= 0) eventfd_write(r->fd, 1);
 }
 
@@ -269,6 +338,8 @@ static void see_done(struct etrt_residence *r) {
             __atomic_load_n(&r->s->report->done[i], __ATOMIC_ACQUIRE) == r->s->step[i] + 1) {
             etrt_step_over(r->s, i, false);
             end(r, i, ETRT_OK);
+            struct seat *x = &r->seat[i];
+            if (x->parts) etrt_pace_measured(&x->pace, x->parts, (x->ended - x->began) * 1e9);
         }
 }
 
@@ -317,9 +388,7 @@ static void look_at_kernel(struct etrt_residence *r) {
         for (int i = 0; i < r->models; i++)
             if (r->seat[i].state == POSTED && r->seat[i].posted < since) since = r->seat[i].posted;
         if (etrt_now() - since < limit) return;
-        atomic_store(&dev->broken, true);
-        end_all(r,
-                etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name, limit));
+        end_all(r, etrt_device_silent(dev, r->s->wait_limit));
     }
 }
 
@@ -328,9 +397,11 @@ static void look_at_kernel(struct etrt_residence *r) {
 static void post(struct etrt_residence *r, int model, double now) {
     struct seat *x = &r->seat[model];
     etrt_session *s = r->s;
-    x->on = choose(r, model, now);
-    for (int i = 0; i < r->models; i++)
-        if (r->seat[i].state == POSTED && overlap(r->seat[i].on, x->on)) return;
+    struct etrt_part wanted = choose_ranks(r, model, now);
+    x->on = free_ranks(r, model, wanted);
+    if (!x->on.count) return;
+    if (x->on.count < wanted.count) x->parts = 0;
+    x->began = now;
     /* Dims of other models may be set meanwhile; theirs are not read. */
     put_step(&s->model->manifest, s->mailbox, model, s->step[model], x->on, s->dims);
     x->state = POSTED;

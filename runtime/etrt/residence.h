@@ -3,6 +3,7 @@
 #define ETRT_RESIDENCE_H
 
 #include "runtime/etrt/internal.h"
+#include "runtime/etrt/plan/plan.h"
 
 /* A model of the kernel. */
 struct seat {
@@ -10,8 +11,13 @@ struct seat {
     struct etrt_part on;  /* POSTED: ranks that run the step */
     int kernel;           /* that the step needs, of those that the file has for different dims */
     double posted, ended; /* when the last step was */
-    double mean;          /* seconds from one to the other, of late */
-    uint32_t cleared;     /* the step before which tags were zeroed last */
+    double began;         /* when it was written to the mailbox */
+    double mean;          /* seconds from the first to the second, of late */
+    int home;             /* the unit of the workgroup that reads the mailbox */
+    int from, units;      /* in the plan of PLANNED, of those models */
+    int parts;            /* of ETRT_PACE_UNITS that the step is on; 0: not a plan's */
+    struct etrt_pace pace;
+    uint32_t cleared; /* the step before which tags were zeroed last */
     bool looked;
     etrt_status status; /* ENDED */
     char why[2048];     /* if that is no success */
@@ -22,7 +28,12 @@ struct etrt_residence {
     int models;
     etrt_ranges ranges;
     struct seat seat[ETRT_MAX_MODELS];
-    struct etrt_part home[ETRT_MAX_MODELS]; /* ranks while others have steps */
+    struct etrt_part home[ETRT_MAX_MODELS]; /* ranks, the first of which reads the mailbox */
+    int units;                              /* that plans divide */
+    uint32_t planned;                       /* the models of the plan that is in force, as bits */
+    bool turns;                             /* it is one after the other, each on all */
+    double changes;                         /* of plans a second, at most */
+    double change_at;                       /* the next change is not before that */
     pthread_mutex_t lock; /* of all of this, and what a launch changes in the session */
     bool launched;        /* there is a kernel */
     bool resting;         /* it has been told to end */

@@ -119,6 +119,7 @@ etrt_status etrt_residence_open(etrt_session *s, etrt_ranges ranges, etrt_reside
     r->s = s;
     r->fd = -1;
     r->ranges = ranges;
+    r->changes = 2000;
     r->models = etrt_models(&s->model->manifest);
     pthread_mutex_init(&r->lock, NULL);
     if (!atomic_compare_exchange_strong(&dev->resident, &none, r)) {
@@ -184,6 +185,7 @@ etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
         x->state = HELD;
         x->posted = etrt_now();
         x->kernel = etrt_kernel_now(r->s);
+        x->pace.size = etrt_pace_size(x->pace.by, r->s->dims);
         etrt_outputs_written(r->s, model, false);
         etrt_residence_tend(r, false);
         if (r->fd >= 0) pthread_cond_signal(&r->changed);
@@ -228,11 +230,28 @@ etrt_status etrt_residence_done(etrt_residence *r, const char *name, double seco
         pthread_mutex_unlock(&r->lock);
         if (st != ETRT_TIMEOUT) return st;
         double waited = etrt_now() - from;
-        if (waited >= seconds)
-            return etrt_fail(ETRT_TIMEOUT, "model %s is not done within %g s", name_of(r, model),
-                             seconds);
+        if (waited >= seconds) return etrt_not_done(name_of(r, model), seconds);
         pause_for(waited);
     }
+}
+
+/* ---- which workgroups ---- */
+
+etrt_status etrt_residence_aims(etrt_residence *r, const char *name, double weight, double latency,
+                                double changes) {
+    static const char call[] = "etrt_residence_aims";
+    int model;
+    etrt_status st = begin(r, call, name, &model);
+    if (st != ETRT_OK) return st;
+    if (weight > 0 && weight < 1e6 && latency > 0 && changes > 0) {
+        r->planned = 0;
+        r->changes = changes;
+        r->seat[model].pace.weight = weight;
+        r->seat[model].pace.latency_ns = latency * 1e9;
+    } else
+        st = etrt_fail(ETRT_RANGE, "%s: %g, %g, %g", call, weight, latency, changes);
+    pthread_mutex_unlock(&r->lock);
+    return st;
 }
 
 /* ---- what others may do meanwhile ---- */

@@ -15,6 +15,13 @@ etrt_status etrt_session_reset(etrt_session *s) {
     return st;
 }
 
+etrt_status etrt_dim_check(const struct etrt_symbol *dim, int64_t value) {
+    return value >= dim->lo && value <= dim->hi
+               ? ETRT_OK
+               : etrt_fail(ETRT_RANGE, "dim %s = %lld is outside %lld..%lld", dim->name,
+                           (long long)value, (long long)dim->lo, (long long)dim->hi);
+}
+
 etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
     int i = s && name ? etrt_manifest_symbol(&s->model->manifest, name) : -1;
     etrt_status st =
@@ -24,10 +31,8 @@ etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
     if (i < 0)
         return etrt_fail(ETRT_NOT_FOUND, "model %s has no dim %s", s->model->manifest.model,
                          name ? name : "(null)");
-    const struct etrt_symbol *sym = &s->model->manifest.symbols[i];
-    if (value < sym->lo || value > sym->hi)
-        return etrt_fail(ETRT_RANGE, "dim %s = %lld is outside %lld..%lld", name, (long long)value,
-                         (long long)sym->lo, (long long)sym->hi);
+    st = etrt_dim_check(&s->model->manifest.symbols[i], value);
+    if (st != ETRT_OK) return st;
     s->dims[i] = value;
     s->dim_set[i] = true;
     return ETRT_OK;
@@ -43,11 +48,15 @@ static int missing_dim(const etrt_session *s, const struct etrt_tensor *t) {
     return -1;
 }
 
+etrt_status etrt_tensor_find(const struct etrt_manifest *mf, const char *name, int *out) {
+    *out = name ? etrt_manifest_tensor(mf, name) : -1;
+    return *out >= 0 ? ETRT_OK
+                     : etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", mf->model,
+                                 name ? name : "(null)");
+}
+
 etrt_status etrt_session_tensor(const etrt_session *s, const char *name, int *out) {
-    *out = name ? etrt_manifest_tensor(&s->model->manifest, name) : -1;
-    if (*out >= 0) return ETRT_OK;
-    return etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", s->model->manifest.model,
-                     name ? name : "(null)");
+    return etrt_tensor_find(&s->model->manifest, name, out);
 }
 
 etrt_status etrt_session_now(const etrt_session *s, const struct etrt_tensor *t,
@@ -125,12 +134,7 @@ static etrt_status find_to_copy(etrt_session *s, const char *call, const char *n
     if (st == ETRT_OK) st = etrt_session_now(s, &s->model->manifest.tensors[*out], shape, &need);
     if (st == ETRT_OK)
         etrt_whole(&s->model->manifest, &s->model->manifest.tensors[*out], shape, &need);
-    if (st == ETRT_OK && bytes != (uint64_t)need)
-        st = etrt_fail(ETRT_MISMATCH, "%s: %s has %lld bytes, not %zu", call, name, (long long)need,
-                       bytes);
-    if (st == ETRT_OK && !data && bytes)
-        st = etrt_fail(ETRT_INVALID, "%s: no place given for %s", call, name);
-    return st;
+    return st == ETRT_OK ? etrt_bytes_check(call, name, (uint64_t)need, data, bytes) : st;
 }
 
 etrt_status etrt_session_readable(const etrt_session *s, const char *call, int index) {

@@ -573,10 +573,10 @@ static etrt_status write_slices(etrt_model *m, int i, const void *data) {
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
     if (!m || !name || !data) return etrt_fail(ETRT_INVALID, "etrt_model_weight: NULL argument");
     etrt_status st = etrt_device_check(m->device);
-    if (st != ETRT_OK) return st;
     const struct etrt_manifest *mf = &m->manifest;
-    int i = etrt_manifest_tensor(mf, name);
-    if (i < 0) return etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", mf->model, name);
+    int i;
+    if (st == ETRT_OK) st = etrt_tensor_find(mf, name, &i);
+    if (st != ETRT_OK) return st;
     const struct etrt_tensor *t = &mf->tensors[i];
     if (t->kind != ETRT_WEIGHT)
         return etrt_fail(ETRT_INVALID, "etrt_model_weight: %s is no weight but %s", name,

@@ -204,8 +204,7 @@ static etrt_status accept(etrt_device *base, const char *target) {
     long own = dev->major * 10 + dev->minor;
     bool runs = number > 0 && (*end ? number == own : number <= own);
     if (runs) return ETRT_OK;
-    return etrt_fail(ETRT_MISMATCH, "compiled for %s, but the device is %s (%s)", target, base->isa,
-                     base->name);
+    return etrt_device_unmatched(base, target);
 }
 
 /* Kernels tell %smid. */

@@ -179,6 +179,17 @@ enum etrt_outcome etrt_launch_look(etrt_device *dev, struct etrt_ticket *ticket,
     }
 }
 
+etrt_status etrt_device_unmatched(const etrt_device *dev, const char *target) {
+    return etrt_fail(ETRT_MISMATCH, "compiled for %s, but the device is %s (%s)", target, dev->isa,
+                     dev->name);
+}
+
+etrt_status etrt_device_silent(etrt_device *dev, double wait_limit) {
+    atomic_store(&dev->broken, true);
+    return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
+                     etrt_silence(dev, wait_limit));
+}
+
 etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit,
                              struct etrt_patience *p, double seconds) {
     switch (etrt_launch_look(dev, ticket, wait_limit, p, seconds)) {
@@ -190,8 +201,6 @@ etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, doubl
         dev->driver->fault(dev);
         return ETRT_FAULT;
     default:
-        atomic_store(&dev->broken, true);
-        return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
-                         etrt_silence(dev, wait_limit));
+        return etrt_device_silent(dev, wait_limit);
     }
 }

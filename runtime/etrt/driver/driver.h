@@ -214,6 +214,10 @@ etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_li
                              struct etrt_patience *, double seconds);
 /* How long that is, of launches whose waits are bounded by WAIT_LIMIT. */
 double etrt_silence(const etrt_device *, double wait_limit);
+/* That is over: the device counts as broken. */
+etrt_status etrt_device_silent(etrt_device *, double wait_limit);
+/* Code for TARGET does not run there. */
+etrt_status etrt_device_unmatched(const etrt_device *, const char *target);
 /* Seconds of the clock that waits are measured with. */
 double etrt_now(void);
 

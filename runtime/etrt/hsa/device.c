@@ -299,9 +299,7 @@ static etrt_status accept(etrt_device *base, const char *target) {
     etrt_status st = dev->hsa ? ETRT_OK : etrt_hsa_settled(&settled);
     if (st == ETRT_OK && !dev->hsa) st = start(dev, settled ? NULL : target);
     pthread_mutex_unlock(&dev->lock);
-    if (st == ETRT_OK && strcmp(target, base->isa) != 0)
-        st = etrt_fail(ETRT_MISMATCH, "compiled for %s, but the device is %s (%s)", target,
-                       base->isa, base->name);
+    if (st == ETRT_OK && strcmp(target, base->isa) != 0) st = etrt_device_unmatched(base, target);
     return st;
 }
 

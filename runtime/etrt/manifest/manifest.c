@@ -154,6 +154,7 @@ void etrt_manifest_free(struct etrt_manifest *m) {
     free(m->kernels);
     free(m->sequences);
     free(m->models);
+    free(m->paces);
     free(m->symbols);
     free(m->tensors);
     free(m->temporaries);

@@ -4,6 +4,7 @@
 
 #include "runtime/etrt.h"
 #include "runtime/etrt/manifest/expr.h"
+#include "runtime/etrt_abi.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,16 @@ struct etrt_mixed {
     char *name;
     int64_t from, to; /* its part of the workgroups when all run, in millionths */
     int64_t done;     /* where in struct etrt_report the kernel tells that it is done */
+};
+
+/* How long steps of a model are predicted to take (etrt_abi.h). Rows after the last have UPTO 0. */
+struct etrt_paced {
+    int64_t upto, ns[ETRT_PACE_UNITS];
+};
+
+struct etrt_pacing {
+    int64_t symbol, weight, latency_ns;
+    struct etrt_paced size[ETRT_MAX_SIZES];
 };
 
 struct etrt_symbol {
@@ -126,6 +137,7 @@ struct etrt_manifest {
     int nsymbols, ntensors, ntemporaries, nevents, ntasks;
     int nmodels; /* 0: the kernel is of one model, `model` */
     struct etrt_mixed *models;
+    struct etrt_pacing *paces; /* of each model, or of the one that there is; or NULL */
     struct etrt_symbol *symbols;
     struct etrt_tensor *tensors;
     struct etrt_temporary *temporaries;

@@ -425,6 +425,28 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     return ETRT_OK;
 }
 
+/* Of each model, three numbers and then rows. */
+static etrt_status parse_paces(struct etrt_manifest *m, json_t *root) {
+    enum { HEAD = offsetof(struct etrt_pacing, size) / 8, ROW = sizeof(struct etrt_paced) / 8 };
+    size_t models = m->nmodels ? (size_t)m->nmodels : 1;
+    struct etrt_json_at up = {NULL, "paces", 0};
+    json_t *array, *row;
+    if (!json_object_get(root, "paces")) return ETRT_OK;
+    etrt_status st = open_array(root, "paces", models, sizeof *m->paces, &array, &m->paces);
+    for (size_t i = 0; st == ETRT_OK && i < models; i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        row = json_array_get(array, i);
+        size_t n = json_array_size(row);
+        int64_t *to = (int64_t *)(void *)&m->paces[i];
+        for (size_t k = 0; st == ETRT_OK && k < n && k < sizeof *m->paces / 8; k++)
+            st = etrt_json_check_int(&at, json_array_get(row, k), k > 0,
+                                     k ? ETRT_MAX_BYTES : m->nsymbols - (n > HEAD + ROW), &to[k]);
+        if (st == ETRT_OK && (n < HEAD || n > sizeof *m->paces / 8 || (n - HEAD) % ROW))
+            return etrt_json_fail(&at, "has %zu numbers", n);
+    }
+    return st;
+}
+
 static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
     return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
@@ -454,6 +476,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     if (st == ETRT_OK) st = parse_tags(out, root);
     if (st == ETRT_OK) st = parse_profile(out, root);
     if (st == ETRT_OK) st = etrt_parse_sequences(p, root);
+    if (st == ETRT_OK) st = parse_paces(out, root);
     out->kernarg_bytes = kernarg_bytes(out);
     json_decref(root);
     free(p);

@@ -14,12 +14,14 @@ done
 
 share() { "$bin/etshare" --device emu:gfx942:cus=8:xcds=2 --seconds 0.2 "$@"; }
 share -p turns=turns:mlp.hsaco,encoder.hsaco -p one=one:mix.hsaco -p side=streams:mlp.hsaco@4,encoder.hsaco@3 \
+    -p lent=lent:mlp.hsaco@4,encoder.hsaco@4 -p plans=plans:mlp.hsaco,encoder.hsaco \
     --set N=5 --set mlp.N=3 --check --load 0.2,0.5 --markdown table.md --json table.json > printed
 cmp printed table.md
 grep -q '^| turns | turns | 8 / 8 |' table.md || die "no row of turns: $(cat table.md)"
 grep -q '^| one | one | 8 / 8 |' table.md || die "no row of one kernel: $(cat table.md)"
 grep -q '^| side | streams | 4 / 3 |' table.md || die "no row of streams: $(cat table.md)"
-[ "$(grep -c '"load"' table.json)" = 6 ] || die "a load is missing: $(cat table.json)"
+grep -q '^| lent | lent | 4 / 4 |' table.md || die "no row of kernels that get more CUs: $(cat table.md)"
+[ "$(grep -c '"load"' table.json)" = 10 ] || die "a load is missing: $(cat table.json)"
 ! grep -q '"answers": 0' table.json || die "somebody was not answered: $(cat table.json)"
 
 refused() { # what is said, options

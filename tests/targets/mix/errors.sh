@@ -6,7 +6,7 @@ mlp=$e/mlp/mlp.etg moe=$e/moe/moe.etg
 
 refuses 1 'there is no model of that name' "$bin/etcc" "$mlp" "$moe" --weight=mlpp=2 -o x.hsaco
 printf '%s' "$refused" | grep -qF 'there is moe' || die 'the models are not listed'
-refuses 1 'a second weight' "$bin/etcc" "$mlp" "$moe" --weight=mlp=2 --weight=mlp=3 -o x.hsaco
+refuses 1 'a second time for this model' "$bin/etcc" "$mlp" "$moe" --weight=mlp=2 --weight=mlp=3 -o x.hsaco
 refuses 1 'write MODEL=NUMBER' "$bin/etcc" "$mlp" "$moe" --weight=mlp=0 -o x.hsaco
 refuses 2 'write MODEL=W' "$bin/etcc" "$mlp" "$moe" --weight=mlp -o x.hsaco
 refuses 1 'several models' "$bin/etcc" "$mlp" --weight=mlp=2 -o x.hsaco

@@ -6,7 +6,9 @@
  * Random weights; for each step of each model random dims and inputs, whose answers launches of the
  * model's own kernel give first. Then the steps of all models come at random times, with outputs
  * read and compared when each is over; before, between and after that the kernel is launched as
- * others are. STEPS are for all models together. */
+ * others are. STEPS are for all models together; beyond MADE of a model without states its inputs
+ * come again. Not more than PASSED steps that came later begin while one waits. */
+#include "runtime/etrt/inspect.h"
 #include "tests/support/launches.h"
 #include <math.h>
 #include <poll.h>
@@ -18,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_MODELS = 8, MAX_TENSORS = 64, MAX_DIMS = 8 };
+enum { MAX_MODELS = 8, MAX_TENSORS = 64, MAX_DIMS = 8, MADE = 32, PASSED = 64 };
 
 /* Inputs of a step and what it gives: outputs and states, by tensor. */
 struct step {
@@ -32,10 +34,12 @@ struct alone {
     etrt_model *model;
     etrt_session *session;
     struct step *step;
-    int steps, next, launched;
-    bool busy;
+    int steps, made, next, launched;
+    bool busy, held;
+    int posted, passed; /* when, in steps of all; later ones that have begun since */
 };
 
+static uint32_t workgroups;
 static struct alone alone[MAX_MODELS];
 static int nmodels;
 static bool mixed;
@@ -69,8 +73,16 @@ static void make_step(const struct alone *a, struct step *p) {
     }
 }
 
+static bool has_states(etrt_model *model) {
+    etrt_tensor_info t;
+    bool any = false;
+    for (int i = 0; etrt_model_tensor(model, i, &t) == ETRT_OK; i++)
+        any |= t.kind == ETRT_STATE;
+    return any;
+}
+
 static void give(const struct alone *a, etrt_session *s) {
-    const struct step *p = &a->step[a->next];
+    const struct step *p = &a->step[a->next % a->made];
     etrt_dim_info dim;
     etrt_tensor_info t;
     char name[256];
@@ -82,7 +94,7 @@ static void give(const struct alone *a, etrt_session *s) {
 }
 
 static void compare(struct alone *a, etrt_session *s) {
-    const struct step *p = &a->step[a->next++];
+    const struct step *p = &a->step[a->next++ % a->made];
     etrt_tensor_info t;
     char name[256];
     for (int i = 0; etrt_model_tensor(a->model, i, &t) == ETRT_OK; i++) {
@@ -133,6 +145,24 @@ static const char *step_name(const struct alone *a) {
     return mixed || draw() % 2 ? a->name : NULL;
 }
 
+/* ---- who waits for how long ---- */
+
+static int most_passed, divided, posted;
+
+/* Which have begun since the last look, on all workgroups or on a part of them. */
+static void look_at_waits(etrt_residence *r) {
+    for (int i = 0; i < nmodels; i++) {
+        struct alone *a = &alone[i];
+        struct etrt_part on;
+        if (!a->busy || !a->held || !etrt_residence_begun(r, i, &on)) continue;
+        a->held = false;
+        divided += on.count < workgroups;
+        for (int k = 0; k < nmodels; k++)
+            alone[k].passed += alone[k].busy && alone[k].held && alone[k].posted < a->posted;
+        if (a->passed > most_passed) most_passed = a->passed;
+    }
+}
+
 static void over(struct alone *a, etrt_session *s) {
     a->busy = false;
     compare(a, s);
@@ -150,8 +180,14 @@ static void stay(etrt_session *s, etrt_ranges ranges, bool polled) {
         struct alone *a = &alone[draw() % (uint64_t)nmodels];
         if (!a->busy && a->next < a->steps - 1) {
             give(a, s);
+            if (mixed && draw() % 16 == 0)
+                need(etrt_residence_aims(r, a->name, 1 + (double)(draw() % 3), INFINITY, 1000),
+                     "aims");
             need(etrt_residence_post(r, a->name), a->name);
-            a->busy = true;
+            a->busy = a->held = true;
+            a->posted = posted++;
+            a->passed = 0;
+            look_at_waits(r);
         }
         if (draw() % 4 == 0) nap(draw() % 3000);
         if (draw() % 64 == 0 && rested++ < 1) nap(1300000);
@@ -163,6 +199,7 @@ static void stay(etrt_session *s, etrt_ranges ranges, bool polled) {
         for (int i = 0; i < nmodels; i++) {
             if (!alone[i].busy) continue;
             etrt_status st = etrt_residence_done(r, step_name(&alone[i]), draw() % 2 ? 0 : 1e-3);
+            look_at_waits(r);
             if (st == ETRT_TIMEOUT) continue;
             need(st, alone[i].name);
             over(&alone[i], s);
@@ -187,6 +224,7 @@ int main(int argc, char **argv) {
     need(etrt_model_load(device, argv[2], &kernel), argv[2]);
     need(etrt_session_create(kernel, &s), argv[2]);
     mixed = etrt_model_part(kernel, 0) != NULL;
+    workgroups = etrt_device_cus(device);
     for (int i = 0; i < nmodels; i++) {
         struct alone *a = &alone[i];
         a->name = argv[5 + 2 * i];
@@ -194,9 +232,10 @@ int main(int argc, char **argv) {
         need(etrt_session_create(a->model, &a->session), a->name);
         give_weights(a->model, kernel, prefix_of(a));
         a->steps = atoi(argv[3]) / nmodels + 2;
-        a->step = calloc((size_t)a->steps, sizeof *a->step);
+        a->made = a->steps < MADE || has_states(a->model) ? a->steps : MADE;
+        a->step = calloc((size_t)a->made, sizeof *a->step);
         if (!a->step) return 1;
-        for (int k = 0; k < a->steps; k++)
+        for (int k = 0; k < a->made; k++)
             make_step(a, &a->step[k]);
     }
     launch(s);
@@ -211,13 +250,21 @@ int main(int argc, char **argv) {
         launched += alone[i].launched;
         if (alone[i].next != alone[i].steps) return 4;
     }
-    printf("%d steps of %d models, %d of them by launches: the same bytes as alone\n", steps,
-           nmodels, launched);
+    printf(
+        "%d steps of %d models, %d of them by launches, %d on a part of the workgroups; at most %d "
+        "passed one that waited: the same bytes as alone\n",
+        steps, nmodels, launched, divided, most_passed);
+    if (most_passed > PASSED) {
+        fprintf(stderr, "check_resident: a step waited while %d that came later began\n",
+                most_passed);
+        return 1;
+    }
+    if (nmodels > 1 && !divided) return 5;
     etrt_session_destroy(s);
     for (int i = 0; i < nmodels; i++) {
         etrt_session_destroy(alone[i].session);
         etrt_model_unload(alone[i].model);
-        for (int k = 0; k < alone[i].steps; k++)
+        for (int k = 0; k < alone[i].made; k++)
             for (int t = 0; t < MAX_TENSORS; t++)
                 free(alone[i].step[k].data[t]);
         free(alone[i].step);

@@ -102,6 +102,12 @@ static void idle(struct kernel *k) {
     if (launches() != before + 2) fail("a step after a pause is not one more launch");
     step(k, "moe");
     if (launches() != before + 2) fail("another launch");
+    /* Without its host the kernel comes to its end, and so does the step that it has. */
+    need(etrt_residence_post(k->residence, "mlp"), ETRT_OK, "mlp");
+    nap(2.5);
+    need(etrt_residence_done(k->residence, "mlp", 0), ETRT_OK, "a step that nobody looked at");
+    step(k, "mlp");
+    if (launches() != before + 3) fail("the kernel stayed without its host");
 }
 
 static void misuse(struct kernel *k, struct kernel *plain) {
@@ -113,6 +119,7 @@ static void misuse(struct kernel *k, struct kernel *plain) {
     need(etrt_residence_open(plain->session, ETRT_RANGES_FIXED, &other), ETRT_UNSUPPORTED, "plain");
     need(etrt_residence_post(NULL, "mlp"), ETRT_INVALID, "post, no residence");
     need(etrt_residence_done(NULL, "mlp", 0), ETRT_INVALID, "done, no residence");
+    need(etrt_residence_aims(NULL, "mlp", 1, 1, 1), ETRT_INVALID, "aims, no residence");
     need(etrt_residence_fd(NULL, &fd), ETRT_INVALID, "fd, no residence");
     need(etrt_residence_close(NULL), ETRT_OK, "close, no residence");
     need(etrt_set_workgroups(k->session, 1), ETRT_OK, "workgroups");
@@ -127,6 +134,11 @@ static void misuse(struct kernel *k, struct kernel *plain) {
     need(etrt_select(k->session, "mlp", 0), ETRT_INVALID, "select while the kernel stays");
     need(etrt_set_wait_limit(k->session, 1), ETRT_INVALID, "a limit while the kernel stays");
     need(etrt_session_reset(k->session), ETRT_INVALID, "reset while the kernel stays");
+    need(etrt_residence_aims(k->residence, "mlq", 1, 1, 1), ETRT_NOT_FOUND, "aims of no model");
+    need(etrt_residence_aims(k->residence, "mlp", 0, 1, 1), ETRT_RANGE, "no weight");
+    need(etrt_residence_aims(k->residence, "mlp", 1, 0, 1), ETRT_RANGE, "no time");
+    need(etrt_residence_aims(k->residence, "mlp", 1, 1, 0), ETRT_RANGE, "no changes");
+    need(etrt_residence_aims(k->residence, "mlp", 1, INFINITY, INFINITY), ETRT_OK, "aims");
     need(etrt_residence_post(k->residence, "mlp"), ETRT_OK, "post");
     need(etrt_residence_post(k->residence, "mlp"), ETRT_INVALID, "post twice");
     need(etrt_set_dim(k->session, "mlp.N", 1), ETRT_INVALID, "a dim of a step");
