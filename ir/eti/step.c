@@ -404,13 +404,20 @@ static void attend_plan(eti_parser *p, et_attend_plan *w) {
         w->early = (et_attend_early_as)eti_plan_word(p, "early", ET_PLAN_WORD_ATTEND_EARLY);
 }
 
-/* A step of rows has no parts, and its buffers are those that matrix instructions need. */
+/* A step of rows has the buffers that matrix instructions need, unless it says that each row has
+ * its own there. */
 static void attend_buffers(eti_parser *p, et_step *s, const char *out, et_loc to,
                            const char *scratch, et_loc at) {
     int own = eti_local(p, out), wide = s->depth;
     if (s->rows) {
         int words = et_attend_slot(s->depth) / 4 / ET_ATTEND_BLOCK;
-        int dim[] = {2, ET_ATTEND_BLOCK, words};
+        int dim[] = {2, ET_ATTEND_BLOCK, words}, l = scratch ? eti_local(p, scratch) : -1;
+        const et_local *has = l >= 0 ? &p->f->locals[l] : NULL;
+        if (has && has->rank == 3 && has->dim[1] == s->rows * s->heads &&
+            has->dim[2] == s->depth + 2 && are_waves(p, has->dim[0]))
+            memcpy(dim, has->dim, sizeof dim);
+        if (own >= 0 && p->f->locals[own].rank == 3 && p->f->locals[own].dim[2] == wide + 2)
+            wide += 2;
         s->out = buffer(p, out, to, out, ET_F32, 3, (int[]){s->rows, s->heads, wide}, 0);
         s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
         return;

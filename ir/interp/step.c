@@ -184,7 +184,7 @@ static void attend(struct run *m, const et_step *s) {
     int64_t rows = run_eval_i(m, s->ilive);
     for (int64_t i = 0; i < rows && i < s->rows && !m->failed; i++) {
         m->vars[s->ivar[0]] = i;
-        attend_row(m, s, i * s->heads * s->depth);
+        attend_row(m, s, i * s->heads * m->f->locals[s->out].dim[2]);
     }
 }
 

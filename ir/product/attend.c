@@ -118,6 +118,12 @@ bool et_attend_begin(const et_product_cx *g, const et_step *s, et_attend_loop *l
                      const char **out_why) {
     *l = (et_attend_loop){.s = s, .before = 1};
     l->score = score_of(g, s, &l->factor);
+    if (s->rows && et_attend_has_columns(g, s)) {
+        et_expr key[ET_ATTEND_KEYS];
+        return (s->rows <= g->t->wave && !s->part[ET_AT_MASK].id &&
+                et_attend_keys(g->x, s, ET_ATTEND_KEYS, key) >= 0) ||
+               no(out_why, "rows whose heads are columns share keys and values, without a mask");
+    }
     return s->rows ? begin_rows(g, l, out_why) : begin_one(g, l, out_why);
 }
 
@@ -142,8 +148,32 @@ bool et_attend_may_group(const et_product_cx *g, const et_attend_loop *l, int wa
            2 * ET_ATTEND_BLOCK * depth * 2 <= slot;
 }
 
+bool et_attend_has_columns(const et_product_cx *g, const et_step *s) {
+    const et_local *part = &g->f->locals[s->scratch];
+    return s->rows && part->rank == 3 && part->dim[0] == waves_of(g) &&
+           part->dim[1] == s->rows * s->heads && part->dim[2] == s->depth + 2;
+}
+
+static bool columns(const et_product_cx *g, et_attend_loop *l, const char **out_why) {
+    enum { SHORT = 64 }; /* elements of heads of which registers hold two groups of rows */
+    const et_attend_plan *w = &l->plan;
+    if (w->by != ET_ATTEND_BY_COLUMNS)
+        return no(out_why, "its buffers are those of heads that are columns");
+    if (!et_attend_may_columns(g, l->s))
+        return no(out_why, "heads cannot be columns of its matrix instructions");
+    if (w->heads > l->s->heads || w->heads > ET_ATTEND_HEADS)
+        return no(out_why, "so many heads are not columns at once");
+    if (l->s->rows && w->heads < l->s->heads)
+        return no(out_why, "of several rows all heads are columns at once");
+    l->beside = ET_ATTEND_HEADS / l->s->heads;
+    l->at_once = l->s->depth > SHORT ? 1 : 2;
+    return (w->block.positions == ET_ATTEND_COLUMNS_P && w->block.depth == 2) ||
+           no(out_why, "where heads are columns two blocks of 16 positions take turns");
+}
+
 static bool several(const et_product_cx *g, et_attend_loop *l, const char **out_why) {
     const et_attend_plan *w = &l->plan;
+    if (et_attend_has_columns(g, l->s)) return columns(g, l, out_why);
     l->warpgroup = w->by == ET_ATTEND_BY_WARPGROUP;
     if (!l->warpgroup && w->by != ET_ATTEND_BY_ROWS)
         return no(out_why, "it has several rows of queries, which are multiplied together");
@@ -214,16 +244,6 @@ static bool lanes(const et_product_cx *g, et_attend_loop *l, const char **out_wh
     return true;
 }
 
-static bool columns(const et_product_cx *g, const et_attend_loop *l, const char **out_why) {
-    const et_attend_plan *w = &l->plan;
-    if (!et_attend_may_columns(g, l->s))
-        return no(out_why, "heads cannot be columns of its matrix instructions");
-    if (w->heads > l->s->heads || w->heads > ET_ATTEND_HEADS)
-        return no(out_why, "so many heads are not columns at once");
-    return (w->block.positions == ET_ATTEND_COLUMNS_P && w->block.depth == 2) ||
-           no(out_why, "where heads are columns two blocks of 16 positions take turns");
-}
-
 static bool one(const et_product_cx *g, et_attend_loop *l, const char **out_why) {
     if (l->plan.by == ET_ATTEND_BY_LANES) return lanes(g, l, out_why);
     if (l->plan.by == ET_ATTEND_BY_COLUMNS) return columns(g, l, out_why);
@@ -283,7 +303,8 @@ static bool may_prefetch(const et_product_cx *g, const et_step *s) {
 /* One step of a tile may, for its registers are held until then. */
 static bool may_know_run(const et_product_cx *g, const et_step *s) {
     et_expr key[ET_ATTEND_KEYS];
-    bool ok = s->rows && positions_known(g, s) && !et_reads_stored(g->x, s->ilive, g->stored);
+    bool ok = s->rows && !et_attend_has_columns(g, s) && positions_known(g, s) &&
+              !et_reads_stored(g->x, s->ilive, g->stored);
     for (int i = 0; i < g->f->nsteps && &g->f->steps[i] != s; i++)
         ok &= !(g->f->steps[i].kind == ET_STEP_ATTEND && g->f->steps[i].rows);
     for (int i = ok ? et_attend_keys(g->x, s, ET_ATTEND_KEYS, key) - 1 : -1; i >= 0; i--)

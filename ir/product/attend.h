@@ -38,6 +38,9 @@ typedef struct {
     et_expr score;
     bool masked_by_head; /* the mask is not the same for all heads */
 
+    /* COLUMNS of several rows: such as have columns side by side, and groups of them at once. */
+    int beside, at_once;
+
     /* LANES: */
     int lanes;    /* that hold one position, a power of two */
     int per_wave; /* positions */
@@ -69,6 +72,8 @@ bool et_attend_begin(const et_product_cx *, const et_step *, et_attend_loop *out
 bool et_attend_may_share(const et_product_cx *, const et_attend_loop *, int waves);
 bool et_attend_may_group(const et_product_cx *, const et_attend_loop *, int waves);
 bool et_attend_may_columns(const et_product_cx *, const et_step *);
+/* Are the buffers of a step of several rows those of heads as columns, of each row its own? */
+bool et_attend_has_columns(const et_product_cx *, const et_step *);
 /* May keys and values of so many positions with LANE_D elements in a lane be in flight, as they lie
  * in memory, while those before them are used? */
 bool et_attend_may_double(const et_product_cx *, const et_step *, int positions, int lane_d);

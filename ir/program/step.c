@@ -164,7 +164,8 @@ int et_step_products(const et_step *s) {
 }
 
 bool et_step_is_part(const et_func *f, const et_step *s) {
-    return s->kind == ET_STEP_ATTEND && !s->rows && f->locals[s->out].dim[1] > s->depth;
+    const et_local *out = &f->locals[s->out];
+    return s->kind == ET_STEP_ATTEND && out->dim[out->rank - 1] > s->depth;
 }
 
 /* Bits of the variables of rows ROWS, as et_step_vars numbers them. */

@@ -72,7 +72,8 @@ et_attend_use et_attend_use_of(const et_program *p, const et_func *f, const et_s
     et_attend_plan w = attend_plan_of(p, f, s, m);
     et_attend_use u = {.matrix = w.by != ET_ATTEND_BY_LANES, .passes = 1};
     u.in_flight = w.block.depth;
-    u.positions = s->rows ? w.block.positions : m->waves * of_wave(s, &w, m);
+    bool shared = w.by >= ET_ATTEND_BY_ROWS;
+    u.positions = shared ? w.block.positions : m->waves * of_wave(s, &w, m);
     if (!s->rows) u.passes = (s->heads + w.heads - 1) / w.heads;
     return u;
 }

@@ -54,7 +54,10 @@ bool et_attend_choose(const et_product_cx *g, const et_step *s, et_attend_plan *
     et_attend_loop l;
     *out = (et_attend_plan){0};
     if (!et_attend_begin(g, s, &l, &why)) return false;
-    if (s->rows)
+    if (et_attend_has_columns(g, s)) {
+        if (!et_attend_may_columns(g, s)) return false;
+        choose_columns(s, out);
+    } else if (s->rows)
         choose_rows(g, &l, out);
     else if (et_attend_may_columns(g, s))
         choose_columns(s, out);

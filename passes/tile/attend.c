@@ -6,9 +6,11 @@
 
 enum {
     MAX_HEADS = 8,
-    LANE_DEPTH = 32,    /* elements of a head in one lane, at most */
-    ROWS_DEPTH = 128,   /* and of one whose sums matrix instructions make, in registers of a wave */
-    MOST_ROWS = 32,     /* of queries in a tile */
+    LANE_DEPTH = 32,  /* elements of a head in one lane, at most */
+    ROWS_DEPTH = 128, /* and of one whose sums matrix instructions make, in registers of a wave */
+    MOST_ROWS = 32,   /* of queries in a tile */
+    MOST_BESIDE = 16, /* and whose heads are columns, each with its sums in local memory: */
+    BESIDE_BYTES = 144 << 10,
     MANY_ROUNDS = 3,    /* of tiles of a row, from which on rows share theirs */
     LARGE_LDS = 1 << 17 /* for a tile of rows, beside what other tasks' loads need */
 };
@@ -60,13 +62,18 @@ int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
     return per;
 }
 
-/* The part of the group for tile S of its parts: as many positions each, or as many less one. The
- * first part has the term that is no position's. */
+/* The part of the group for tile S of its parts: as many positions each, or as many less one; where
+ * variants have the same order, whole blocks of all waves, so that those of rows with other
+ * positions are the same. The first part has the term that is no position's. */
 static void cut_positions(et_tiler *t, et_step *s, et_expr part) {
     et_exprs *x = t->x;
     et_expr *of = s->part, first = of[ET_AT_FIRST], end = of[ET_AT_END], zero = et_int(x, 0);
     et_expr all = et_op2(x, ET_X_MAX, zero, et_sub(x, end, first));
     et_expr each = et_ceil_div(x, all, et_int(x, t->gr->parts));
+    if (t->opt->same_sums) {
+        et_expr block = et_int(x, (int64_t)ET_ATTEND_COLUMNS_P * t->opt->machine->waves);
+        each = et_mul(x, et_ceil_div(x, each, block), block);
+    }
     of[ET_AT_FIRST] = et_add(x, first, et_mul(x, part, each));
     of[ET_AT_END] = et_op2(x, ET_X_MIN, end, et_add(x, of[ET_AT_FIRST], each));
     if (of[ET_AT_EXTRA].id)
@@ -128,6 +135,24 @@ static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_pe
     return tiles <= m->cus ? 16 : (int)rows;
 }
 
+/* The same in the order of a variant in which heads are columns, so that more columns are other
+ * rows: these have the same blocks of positions then, whatever each has of them. */
+static int rows_beside(const et_tiler *t, const et_group *gr, int depth, int per) {
+    const et_machine *m = t->opt->machine;
+    const et_attend_order *order = et_orders_attend(t->opt->orders, gr->name);
+    int64_t lo, hi, first, heads = 1, parts = gr->parts > 1 ? gr->parts : 1;
+    et_is_int(t->x, et_tiler_extent(t, 1), &heads);
+    if (!order || order->plan.by != ET_ATTEND_BY_COLUMNS || gr->part[ET_AT_MASK].id ||
+        gr->slice.count || !et_is_int(t->x, gr->part[ET_AT_FIRST], &first) ||
+        !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi))
+        return 0;
+    int64_t tiles = heads / per * parts, each = (int64_t)m->waves * per * (depth + 2) * 4;
+    int rows = MOST_BESIDE;
+    while (rows > 1 && (rows * each > BESIDE_BYTES || (hi + rows - 1) / rows * tiles < m->cus))
+        rows /= 2;
+    return hi * tiles < (int64_t)MANY_ROUNDS * m->cus || rows < 2 ? 0 : rows;
+}
+
 /* Sets S and its buffers up for rows; false where they do not share what they read, or might be
  * rows of as many sequences. */
 static bool share_rows(et_tiler *t, et_step *s) {
@@ -148,6 +173,12 @@ static bool share_rows(et_tiler *t, et_step *s) {
 static void add_buffers(et_tiler *t, et_step *s) {
     int heads = s->heads, depth = s->depth, waves = t->opt->machine->waves;
     int wide = t->gr->parts > 1 ? depth + 2 : depth;
+    if (s->rows && t->opt->same_sums) {
+        s->out = et_local_add(t->p, &t->f, "out", ET_F32, 3, (int[]){s->rows, heads, wide}, wide);
+        s->scratch = et_local_add(t->p, &t->f, "part", ET_F32, 3,
+                                  (int[]){waves, s->rows * heads, depth + 2}, depth + 2);
+        return;
+    }
     if (s->rows) {
         int words = et_attend_slot(depth) / 4 / ET_ATTEND_BLOCK;
         s->out = et_local_add(t->p, &t->f, "out", ET_F32, 3, (int[]){s->rows, heads, depth}, depth);
@@ -206,6 +237,7 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
         return false;
     }
     s.rows = rows_of(&t, gr, s.depth, &per);
+    if (!s.rows) s.rows = rows_beside(&t, gr, s.depth, per);
     s.nivar = s.rows > 0;
     s.heads = s.rows ? per : gr->heads ? gr->heads : et_tile_attend_heads(&t, gr);
     et_expr part = lay_out(&t, &s, &names);

@@ -288,7 +288,8 @@ bool et_pass_tile(et_pipeline *pl) {
     if (!et_is_without(pl->opt->without, ET_FEATURE_SPLIT_K)) et_tile_sums(&common);
     et_tile_narrow(pl->p);
     if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
-    et_tile_narrow_queries(pl->p);
+    /* Heads that are columns have queries of f32, be they of one row or of several. */
+    if (!pl->opt->same_sums) et_tile_narrow_queries(pl->p);
     et_tile_unowned(pl->p);
     if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) et_tile_join(&common);
     for (int i = 0; i < pl->p->ngrids; i++)

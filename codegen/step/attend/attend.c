@@ -312,12 +312,14 @@ static void store_part(cg *g, const cg_attend *a, val row, val d, val out, val t
     cg_if_end(g, &first);
 }
 
-static void merge_waves(cg *g, const cg_attend *a) {
+/* LIVE: rows that there are, each with its heads, or NULL: one. */
+static void merge_waves(cg *g, const cg_attend *a, val live) {
     const et_step *s = a->loop.s;
     int waves = g->p->workgroup / g->t->wave;
     int64_t total = (int64_t)s->heads * s->depth;
     cg_items items;
-    val item = cg_items_begin(g, &items, cg_i32(g, total), total), depth = cg_i32(g, s->depth);
+    val n = live ? cg_muli(g, live, total) : cg_i32(g, total);
+    val item = cg_items_begin(g, &items, n, live ? -1 : total), depth = cg_i32(g, s->depth);
     val h = LLVMBuildUDiv(g->b, item, depth, ""), d = LLVMBuildURem(g->b, item, depth, "");
     val m[64], top = NULL, sum = cg_f32(g, 0), out = cg_f32(g, 0);
     et_check(waves <= 64);
@@ -327,7 +329,9 @@ static void merge_waves(cg *g, const cg_attend *a) {
     }
     if (s->part[ET_AT_EXTRA].id) {
         int mark = cg_scope(g);
-        cg_bind(g, s->hvar, h, true);
+        val heads = cg_i32(g, s->heads);
+        if (live) cg_bind(g, s->ivar[0], LLVMBuildUDiv(g->b, h, heads, ""), true);
+        cg_bind(g, s->hvar, live ? LLVMBuildURem(g->b, h, heads, "") : h, true);
         val extra = cg_fmul(g, cg_emit_f32(g, s->part[ET_AT_EXTRA]), cg_f32(g, M_LOG2E));
         top = cg_fmax(g, top, extra);
         sum = cg_exp2(g, minus(g, extra, top));
@@ -398,14 +402,25 @@ static void one_row(cg *g, const et_attend_loop *loop) {
         cg_scope_end(g, mark);
     }
     cg_barrier(g);
-    merge_waves(g, &a);
+    merge_waves(g, &a, NULL);
+}
+
+/* Several, whose heads are all columns at once. */
+static void rows_beside(cg *g, const et_attend_loop *loop) {
+    cg_attend a = {.loop = *loop, .heads = loop->s->heads};
+    val live = cg_uniform(g, cg_emit_i32(g, loop->s->ilive));
+    cg_attend_columns_rows(g, &a, live);
+    cg_barrier(g);
+    merge_waves(g, &a, live);
 }
 
 void cg_step_attend(cg *g, const et_step *s) {
     const char *why;
     et_attend_loop loop;
     if (!et_attend_loop_of(cg_cx(g), s, &loop, &why)) et_bug("%s: %s", g->f->name, why);
-    if (s->rows)
+    if (s->rows && loop.plan.by == ET_ATTEND_BY_COLUMNS)
+        rows_beside(g, &loop);
+    else if (s->rows)
         cg_attend_rows(g, &loop);
     else
         one_row(g, &loop);

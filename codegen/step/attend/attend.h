@@ -41,5 +41,7 @@ val cg_attend_state(cg *, const cg_attend *, val wave, val head, val d);
 /* All positions of the wave, with heads as columns of matrix instructions; stores the wave's state.
  */
 void cg_attend_columns(cg *, cg_attend *);
+/* The same of several rows, of LIVE that there are. */
+void cg_attend_columns_rows(cg *, cg_attend *, val live);
 
 #endif

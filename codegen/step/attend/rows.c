@@ -65,16 +65,15 @@ static void load_queries(cg *g, cg_rows *r) {
 
 /* ---- a run ---- */
 
-/* The end of the run that begins with row r->run: the first row after it with other keys. */
-static val run_end(cg *g, const cg_rows *r) {
+val cg_rows_run_end(cg *g, const et_step *s, val run, val live) {
     et_expr key[ET_ATTEND_KEYS];
-    int n = et_attend_keys(g->x, r->loop.s, ET_ATTEND_KEYS, key);
+    int n = et_attend_keys(g->x, s, ET_ATTEND_KEYS, key);
     val mine[ET_ATTEND_KEYS], differs = LLVMConstInt(g->i1, 0, false);
-    if (n <= 0) return r->live;
+    if (n <= 0) return live;
     for (int own = 0; own < 2; own++) {
         int mark = cg_scope(g);
-        val row = own ? cg_rows_at_most(g, g->lane, cg_addi(g, r->live, -1)) : r->run;
-        cg_bind(g, r->loop.s->ivar[0], row, own);
+        val row = own ? cg_rows_at_most(g, g->lane, cg_addi(g, live, -1)) : run;
+        cg_bind(g, s->ivar[0], row, own);
         for (int i = 0; i < n; i++) {
             val v = cg_emit_i32(g, key[i]);
             if (own)
@@ -84,17 +83,17 @@ static val run_end(cg *g, const cg_rows *r) {
         }
         cg_scope_end(g, mark);
     }
-    val after = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGT, g->lane, r->run),
-                             cg_icmp(g, LLVMIntSLT, g->lane, r->live), "");
+    val after = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGT, g->lane, run),
+                             cg_icmp(g, LLVMIntSLT, g->lane, live), "");
     val mask = cg_ballot(g, LLVMBuildAnd(g->b, differs, after, ""));
     val top = LLVMConstInt(LLVMTypeOf(mask), 1, false);
     top = LLVMBuildShl(g->b, top, LLVMConstInt(LLVMTypeOf(mask), (unsigned)g->t->wave - 1, false),
                        "");
     val found = cg_first_lane(g, LLVMBuildOr(g->b, mask, top, ""));
-    return cg_uniform(g, cg_select(g, cg_none(g, mask), r->live, found));
+    return cg_uniform(g, cg_select(g, cg_none(g, mask), live, found));
 }
 
-static val over_lanes(cg *g, val v, bool most) {
+val cg_rows_over_lanes(cg *g, val v, bool most) {
     for (int m = 1; m < g->t->wave; m *= 2) {
         val other = cg_shuffle_xor(g, v, m);
         v = most ? cg_rows_at_least(g, v, other) : cg_rows_at_most(g, v, other);
@@ -108,8 +107,8 @@ static void positions(cg *g, cg_rows *r) {
     int mark = cg_scope(g);
     val row = cg_rows_at_most(g, cg_rows_at_least(g, g->lane, r->run), cg_addi(g, r->after, -1));
     cg_bind(g, s->ivar[0], row, true);
-    r->first = over_lanes(g, cg_emit_i32(g, s->part[ET_AT_FIRST]), false);
-    r->end = over_lanes(g, cg_emit_i32(g, s->part[ET_AT_END]), true);
+    r->first = cg_rows_over_lanes(g, cg_emit_i32(g, s->part[ET_AT_FIRST]), false);
+    r->end = cg_rows_over_lanes(g, cg_emit_i32(g, s->part[ET_AT_END]), true);
     cg_scope_end(g, mark);
     for (int j = 0; j < r->loop.nrows; j++) {
         mark = cg_scope(g);
@@ -125,12 +124,12 @@ static void positions(cg *g, cg_rows *r) {
         r->all_from = cg_rows_at_least(g, r->all_from, r->from[j]);
         r->all_to = cg_rows_at_most(g, r->all_to, r->to[j]);
     }
-    r->all_from = over_lanes(g, r->all_from, true);
-    r->all_to = over_lanes(g, r->all_to, false);
+    r->all_from = cg_rows_over_lanes(g, r->all_from, true);
+    r->all_to = cg_rows_over_lanes(g, r->all_to, false);
 }
 
 static void know_run(cg *g, cg_rows *r) {
-    r->after = run_end(g, r);
+    r->after = cg_rows_run_end(g, r->loop.s, r->run, r->live);
     positions(g, r);
 }
 

@@ -30,6 +30,10 @@ void cg_attend_rows(cg *, const et_attend_loop *);
 /* The first run, before the tile's waits. */
 void cg_attend_rows_early(cg *, const et_attend_loop *);
 
+/* The end of the run that begins with row RUN of LIVE: the first row after it with other keys. */
+val cg_rows_run_end(cg *, const et_step *, val run, val live);
+val cg_rows_over_lanes(cg *, val v, bool most); /* the largest, or smallest, of a wave's */
+
 /* ---- warpgroup.c ---- */
 void cg_attend_warpgroup_queries(cg *, cg_rows *);
 /* Copy the block from position P0 on, if there is one, into a stage; wait for such copies. */
