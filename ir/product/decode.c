@@ -259,7 +259,7 @@ bool et_decode_exact(const et_product_cx *g, const et_mainloop *c) {
 
 bool et_decode_apart(const et_product_cx *g, const et_mainloop *c) {
     et_dtype type = et_decode_type(g, c, 0);
-    return et_dtype_bits(type) == 4;
+    return et_dtype_bits(type) == 4 && !g->t->decode[type].in_order;
 }
 
 int64_t et_decode_more(const et_product_cx *g, const et_mainloop *c) {

@@ -63,7 +63,8 @@ typedef struct {
      * those that are not second in a pair already; 1 or half a word's. 0: none are made. */
     int pairs;
     bool f16;      /* two at a time become f16, */
-    bool bf16;     /* or bf16 */
+    bool bf16;     /* or bf16; */
+    bool in_order; /* neighbours, where those of other types of 4 bits are 4 apart */
     bool unscaled; /* they become operands without their scale, by which sums are multiplied, */
     float times;   /* and such sums, too, by this */
 } et_decode;

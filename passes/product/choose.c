@@ -344,10 +344,10 @@ static bool suits_eviction(const et_product_cx *g, const et_mainloop *c) {
 
 void et_product_finish(const et_product_cx *g, const et_reuse *u, const et_mainloop *c,
                        et_product_plan *w) {
-    enum { UNROLL = 4 };
+    enum { UNROLL = 4, MOST = 8 /* of rows that nothing else hides */ };
     w->boxes = suits_boxes(g, c);
     w->deferred = c->s->wk > 1 && et_sums_as_read(g, c->s);
-    w->unroll = w->rows == ET_ROWS_STAGED ? UNROLL : 1;
+    w->unroll = w->rows != ET_ROWS_STAGED ? 1 : c->bf16 ? MOST : UNROLL;
     w->prologue = et_rows_prologue(g, c);
     w->interleaved = suits_interleaved(g, c);
     w->evict_first = suits_eviction(g, c);

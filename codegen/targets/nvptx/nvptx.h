@@ -101,8 +101,9 @@ extern const et_pairs_family nvptx_pairs;
 #define NVPTX_DECODE                                                                               \
     {                                                                                              \
         [ET_E2M1] = {.pairs = 4}, [ET_E4M3] = {.pairs = 1, .f16 = true},                           \
-        [ET_I8] = {.f16 = true, .bf16 = true}, [ET_U4] = {.pairs = 4, .f16 = true, .bf16 = true},  \
-        [ET_I4] = {                                                                                \
+        [ET_I8] = {.f16 = true, .bf16 = true},                                                     \
+        [ET_IQ4] = {.f16 = true, .bf16 = true, .in_order = true},                                  \
+        [ET_U4] = {.pairs = 4, .f16 = true, .bf16 = true}, [ET_I4] = {                             \
             .pairs = 4,                                                                            \
             .f16 = true,                                                                           \
             .bf16 = true                                                                           \

@@ -16,7 +16,7 @@ static int power(et_dtype code, int p) {
 /* With the sign bit flipped, signed integers of four bits count from -8 on, of eight, as values of
  * a table are, from -128. */
 static int excess(et_dtype code) {
-    return code == ET_I4 ? 8 : code == ET_I8 ? 128 : 0;
+    return code == ET_I4 ? 8 : code == ET_I8 || code == ET_IQ4 ? 128 : 0;
 }
 
 /* The bytes of LOW and HIGH that WHICH has the numbers of. */
@@ -67,7 +67,7 @@ enum { F16_1024 = 0x64006400, BF16_128 = 0x43004300, BF16_MINUS_128 = (int)0xc30
 /* In an f16 from 1024 on the lowest bit counts ones: values are put there, and 4 bits higher. In a
  * bf16 from 128 on, likewise, but there are no more than 7 bits. */
 static int above(et_dtype operand, et_dtype code) {
-    if (operand == ET_BF16) return code == ET_I8 ? -128 : 128;
+    if (operand == ET_BF16) return code == ET_I8 || code == ET_IQ4 ? -128 : 128;
     return code == ET_E4M3 ? 0 : 1024;
 }
 
@@ -82,6 +82,26 @@ static val put_above(cg *g, val word, int mask, int above) {
     return LLVMBuildCall2(g->b, type, lop, in, 3, "");
 }
 
+/* The bytes of a table of sixteen that the values of WORD are the numbers of: OUT[0] those of the
+ * lower four. FLIP: with all their signs flipped. `prmt` picks one of eight by three bits, and the
+ * fourth says of which half. */
+static void of_table(cg *g, val word, bool flip, val *out) {
+    val table[4];
+    for (int i = 0; i < 4; i++) {
+        uint64_t half = i < 2 ? ETRT_IQ4_LOW : ETRT_IQ4_HIGH;
+        table[i] = cg_i32(g, (int32_t)((uint32_t)(half >> i % 2 * 32) ^ (flip ? 0x80808080u : 0)));
+    }
+    val low = LLVMBuildAnd(g->b, word, cg_i32(g, 0x77777777), "");
+    val which = LLVMBuildLShr(g->b, word, cg_i32(g, 1), "");
+    which = LLVMBuildAnd(g->b, which, cg_i32(g, 0x44444444), "");
+    which = LLVMBuildOr(g->b, which, cg_i32(g, 0x32103210), "");
+    for (int i = 0; i < 2; i++) {
+        val by = i ? LLVMBuildLShr(g->b, low, cg_i32(g, 16), "") : low;
+        val half = i ? LLVMBuildLShr(g->b, which, cg_i32(g, 16), "") : which;
+        out[i] = pick(g, pick(g, table[0], table[1], by), pick(g, table[2], table[3], by), half);
+    }
+}
+
 /* Bytes, from -128 on and with their signs flipped, as the low ends of two f16 each. */
 static void bytes_above(cg *g, val word, val *out) {
     static const int spread[] = {0x4140, 0x4342};
@@ -93,6 +113,13 @@ static void halves(cg *g, et_dtype code, val word, val *out) {
     val two = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i16, 2), "");
     if (code == ET_I8) {
         bytes_above(g, LLVMBuildXor(g->b, word, cg_i32(g, (int)0x80808080), ""), out);
+        return;
+    }
+    if (code == ET_IQ4) {
+        val bytes[2];
+        of_table(g, word, true, bytes);
+        bytes_above(g, bytes[0], out);
+        bytes_above(g, bytes[1], out + 2);
         return;
     }
     if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
@@ -123,6 +150,13 @@ static void bytes_bf16(cg *g, val word, val *out) {
 static void of_bf16(cg *g, et_dtype code, val word, val *out) {
     if (code == ET_I8) {
         bytes_bf16(g, word, out);
+        return;
+    }
+    if (code == ET_IQ4) {
+        val bytes[2];
+        of_table(g, word, false, bytes);
+        bytes_bf16(g, bytes[0], out);
+        bytes_bf16(g, bytes[1], out + 2);
         return;
     }
     if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");

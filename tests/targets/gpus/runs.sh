@@ -1,7 +1,7 @@
 #!/bin/sh
 # runs.sh BIN WORK TARGET MACHINE: products of one row by codes whose scales are of fewer k's than a unit of all lanes has are made of
 # f16, each run of k's that share a scale in a column of its own, with as many codes of a lane as one load brings; codes of two planes,
-# scales that have a scale, and minima too; of two to sixteen rows values are made bf16 without their scale, and no run has a
+# scales that have a scale, values of a table, and minima too; of two to sixteen rows values are made bf16 without their scale, and no run has a
 # column. Neither: zero points, scales of bf16, which suit packed pairs, and scales that all
 # lanes share.
 set -eu
@@ -82,6 +82,11 @@ plan 1 576 'c * s_each' "$low
 $halves"
 echo "$plan" | grep -q 'decode f16 .* run 32 ' || die "$name: $plan"
 
+name='a table'
+plan 1 2048 'c * s_each' "weight c : iq4[2048, K]
+$halves"
+has 32 32
+
 name='several rows'
 several 2048 '(c - 8) * s_each' "$low
 $halves"
@@ -100,6 +105,9 @@ $(spread s i8 16)
 $(spread d f16 256)"
 name='several rows, eight bits'
 several 2048 'c * s_each' "weight c : i8[2048, K]
+$halves"
+name='several rows, a table'
+several 2048 'c * s_each' "weight c : iq4[2048, K]
 $halves"
 plan 17 2048 '(c - 8) * s_each' "$low
 $halves"
