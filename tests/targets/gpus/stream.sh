@@ -223,6 +223,18 @@ done
 compile "$src/tests/passes/pipeline/routed.etg" routed.eti --to scheduled
 [ "$(grep -c '^ *await %' routed.eti)" = 2 ] || die 'the producer does not wait for what routes experts'
 same "$src/tests/passes/pipeline/routed.etg" routed.eti --variants=1 || die 'other code from the text of a program with routed weights'
+# Where waves hand registers over, one of those that bring nothing tells others of their tiles, by two barriers more; kernels that stay have none.
+inits() { # MODEL OPTION...
+    m=$1
+    shift
+    compile "$m" inits.ptx "$@"
+    grep -c 'mbarrier\.init' inits.ptx
+}
+routed=$src/tests/passes/pipeline/routed.etg
+more=0
+[ "$target" != sm_90 ] || more=2
+[ "$(inits "$routed")" = $(($(inits "$routed" --resident) + more)) ] || die 'no wave of its own tells of tiles of experts'
+[ "$(inits "$model")" = "$(inits "$model" --resident)" ] || die 'a wave tells of tiles that wait for no router'
 sed '/^ *await %/d' routed.eti > unawaited.eti
 ! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
 grep -q 'decides where its weights are' said || die "$(cat said)"
