@@ -85,16 +85,28 @@ static void add_wide(struct rules *r, int32_t rule) {
     }
 }
 
-int32_t json_rule_letter(struct rules *r) {
+/* \u and a character that is not 0, and no half of a pair, as \uD800 to \uDFFF are. */
+static int32_t by_number(struct rules *r, int32_t hex) {
+    int32_t some = rule_class(r, "19afAF"), zero = word(r, "0"), u = word(r, "\\u");
+    int32_t first = json_rule_sequence(r, 2, rule_class(r, "19acefACEF"), hex);
+    int32_t below = json_rule_sequence(r, 2, rule_class(r, "ddDD"), rule_class(r, "07"));
+    int32_t high = json_rule_either(r, 3, first, json_rule_sequence(r, 2, zero, some), below);
+    int32_t low = json_rule_either(r, 2, json_rule_sequence(r, 2, some, hex),
+                                   json_rule_sequence(r, 2, zero, some));
+    return json_rule_either(r, 2, json_rule_sequence(r, 4, u, high, hex, hex),
+                            json_rule_sequence(r, 4, u, zero, zero, low));
+}
+
+int32_t json_rule_letter(struct rules *r, bool zero) {
     int32_t plain = rule_class(r, "  !!#[]~"), backslash = word(r, "\\");
     int32_t escape = rule_class(r, "\"\"\\\\//bbffnnrrtt");
-    int32_t hex = rule_class(r, "09afAF"), u = word(r, "\\u");
-    /* \uD800 to \uDFFF are halves of pairs, and no characters. */
-    int32_t whole = json_rule_sequence(r, 2, rule_class(r, "09acefACEF"), hex);
-    int32_t below = json_rule_sequence(r, 2, rule_class(r, "ddDD"), rule_class(r, "07"));
-    int32_t first = json_rule_either(r, 2, whole, below);
     int32_t letter = json_rule_either(r, 3, plain, json_rule_sequence(r, 2, backslash, escape),
-                                      json_rule_sequence(r, 4, u, first, hex, hex));
+                                      by_number(r, rule_class(r, "09afAF")));
+    if (zero) {
+        rules_open(r, letter);
+        rules_text(r, "\\u0000", 6);
+        rules_close(r);
+    }
     add_wide(r, letter);
     return letter;
 }

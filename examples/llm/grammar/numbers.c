@@ -119,7 +119,7 @@ int32_t schema_number(struct maker *m, const struct schemas *set, bool integer) 
     if (!l.has_least && !l.has_most && !l.factor) return integer ? m->integer : m->number;
     struct machine *machine = machine_number(&l);
     if (!machine) return schema_refuse(m, "too large:", "multipleOf");
-    int32_t rule = machine_rule(m->r, machine, false);
+    int32_t rule = machine_rule(m->r, machine, RULE_TEXT);
     machine_free(machine);
     return rule;
 }

@@ -202,12 +202,13 @@ static int32_t other_value(struct maker *m, const struct object *o, unsigned mat
 /* One of the others whose names match MATCHED, as an alternative of o->other. */
 static bool add_other(struct maker *m, struct object *o, unsigned matched) {
     bool none;
-    int32_t value = other_value(m, o, matched, &none), key = m->string;
+    int32_t value = other_value(m, o, matched, &none), key = m->name;
     if (value < 0 || none) return value >= 0;
     if (o->n || o->npatterns || names_are_told(o)) {
         struct machine *names = other_names(m, o, matched);
         if (!names) return *m->err || schema_refuse(m, "too large:", "additionalProperties") >= 0;
-        key = json_rule_sequence(m->r, 2, schema_text(m, "\""), machine_rule(m->r, names, true));
+        key =
+            json_rule_sequence(m->r, 2, schema_text(m, "\""), machine_rule(m->r, names, RULE_NAME));
         machine_free(names);
     }
     schema_alternative(m, o->other, pair(m, key, value));

@@ -61,8 +61,10 @@ struct machine;
 /* One of N texts; those that begin alike share their beginning, so that however many there are the
  * automaton is in few places. */
 int32_t words_rule(struct rules *, const char *const *texts, const size_t *bytes, size_t n);
-/* What a machine takes; INSIDE: as the letters of a JSON string, and the quote behind them. */
-int32_t machine_rule(struct rules *, const struct machine *, bool inside);
+/* What a machine takes: as it is, or as the letters of a JSON string and the quote behind them; not
+ * U+0000 where that is a name. */
+enum rule_as { RULE_TEXT, RULE_STRING, RULE_NAME };
+int32_t machine_rule(struct rules *, const struct machine *, enum rule_as);
 
 /* A rule for the texts that a regular expression matches as a whole. -1 with ERR. */
 int32_t regex_rule(struct rules *, const char *pattern, char *err);

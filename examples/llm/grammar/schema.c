@@ -284,12 +284,13 @@ static void begin(struct maker *m) {
     m->blank = json_rule_blank(r);
     m->comma = json_rule_sequence(r, 2, schema_text(m, ","), m->blank);
     m->colon = json_rule_sequence(r, 2, schema_text(m, ":"), m->blank);
-    m->letter = json_rule_letter(r);
+    m->letter = json_rule_letter(r, true);
     m->string = json_rule_string(r, m->letter, 0, -1);
+    m->name = json_rule_string(r, json_rule_letter(r, false), 0, -1);
     m->integer = json_rule_integer(r);
     m->number = json_rule_number(r, m->integer);
     m->value = rules_new(r);
-    int32_t pair = json_rule_sequence(r, 3, m->string, m->colon, m->value);
+    int32_t pair = json_rule_sequence(r, 3, m->name, m->colon, m->value);
     m->object = brackets(m, "{", rules_repeat(r, pair, 0, -1, m->comma), "}");
     int32_t list = brackets(m, "[", rules_repeat(r, m->value, 0, -1, m->comma), "]");
     const int32_t kinds[] = {m->object,

@@ -32,7 +32,7 @@ struct maker {
     char *err;
     int depth;
     int64_t branches;
-    int32_t blank, comma, colon, letter, string, integer, number, value, object;
+    int32_t blank, comma, colon, letter, string, name, integer, number, value, object;
     struct known *known;
     int nknown, known_cap;
     int32_t *table;     /* of the known ones, by hash */

@@ -133,7 +133,7 @@ int32_t schema_string(struct maker *m, const struct schemas *set) {
         return -1;
     }
     if (in) {
-        int32_t quote = schema_text(m, "\""), rest = machine_rule(m->r, in, true);
+        int32_t quote = schema_text(m, "\""), rest = machine_rule(m->r, in, RULE_STRING);
         machine_free(in);
         return json_rule_sequence(m->r, 2, quote, rest);
     }

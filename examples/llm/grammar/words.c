@@ -96,14 +96,14 @@ static bool escaped(unsigned char byte, char out[8]) {
 }
 
 /* All bytes that lead from STATE to TO. */
-static void edges(struct rules *r, const struct machine *m, int32_t state, int32_t to, bool inside,
-                  int32_t self, int32_t base) {
+static void edges(struct rules *r, const struct machine *m, int32_t state, int32_t to,
+                  enum rule_as as, int32_t self, int32_t base) {
     struct class plain = {{0}};
     bool any = false;
     char text[8];
-    for (int b = 0; b < 256; b++) {
+    for (int b = as == RULE_NAME; b < 256; b++) {
         if (m->next[state * m->nclasses + m->of[b]] != to) continue;
-        if (!inside || !escaped((unsigned char)b, text)) {
+        if (as == RULE_TEXT || !escaped((unsigned char)b, text)) {
             class_add(&plain, (unsigned char)b, (unsigned char)b);
             any = true;
             continue;
@@ -123,12 +123,12 @@ static void edges(struct rules *r, const struct machine *m, int32_t state, int32
 int32_t regex_rule(struct rules *r, const char *pattern, char *err) {
     struct machine *m = machine_regex(pattern, strlen(pattern), true, err);
     if (!m) return -1;
-    int32_t rule = machine_rule(r, m, false);
+    int32_t rule = machine_rule(r, m, RULE_TEXT);
     machine_free(m);
     return rule;
 }
 
-int32_t machine_rule(struct rules *r, const struct machine *m, bool inside) {
+int32_t machine_rule(struct rules *r, const struct machine *m, enum rule_as as) {
     int32_t base = r->nrules;
     for (int32_t i = 0; i < m->n; i++)
         rules_new(r);
@@ -138,11 +138,11 @@ int32_t machine_rule(struct rules *r, const struct machine *m, bool inside) {
             bool seen = next[c] < 0;
             for (int k = 0; k < c && !seen; k++)
                 seen = next[k] == next[c];
-            if (!seen) edges(r, m, i, next[c], inside, base + i, base);
+            if (!seen) edges(r, m, i, next[c], as, base + i, base);
         }
         if (!m->ends[i]) continue;
         rules_open(r, base + i);
-        if (inside) rules_byte(r, '"');
+        if (as != RULE_TEXT) rules_byte(r, '"');
         rules_close(r);
     }
     return base;
