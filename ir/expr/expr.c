@@ -212,7 +212,14 @@ et_expr et_var_extent(const et_exprs *p, int v) {
 /* ---- leaves ---- */
 
 et_expr et_int(et_exprs *p, int64_t n) {
-    return et_intern(p, &(et_node_x){.op = ET_X_INT, .type = ET_T_I32, .n = n});
+    bool small = n >= 0 && n < ET_SMALL_INTS;
+    if (small && p->small[n].id) {
+        p->visits->work++;
+        return p->small[n];
+    }
+    et_expr e = et_intern(p, &(et_node_x){.op = ET_X_INT, .type = ET_T_I32, .n = n});
+    if (small) p->small[n] = e;
+    return e;
 }
 
 et_expr et_float(et_exprs *p, double f) {

@@ -29,6 +29,10 @@ struct et_visits {
     uint64_t work; /* nodes met by traversals that are over, and looked up */
 };
 
+/* Nearly all constants that passes ask for are dims of tiles and strides of lanes: they are found
+ * without a hash. */
+enum { ET_SMALL_INTS = 129 };
+
 struct et_exprs {
     et_arena *arena;
     struct et_visits *visits;
@@ -42,6 +46,7 @@ struct et_exprs {
     int nvar, cvar;
     uint32_t *named; /* variables by name, 1 + each; open addressing, power of two */
     uint32_t nnamed;
+    et_expr small[ET_SMALL_INTS]; /* integers from 0 on that have been asked for; id 0: not yet */
 };
 
 /* The node of what is known to be an expression of this pool, as operands are. */
