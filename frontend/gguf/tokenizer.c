@@ -330,6 +330,14 @@ json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
             json_object_set_new(o, named[i].name, text_of(v->tokens[named[i].id].text));
     json_object_set_new(o, "add_bos_token", json_boolean(v->add_bos));
     json_object_set_new(o, "add_eos_token", json_boolean(v->add_eos));
+    json_t *fim = json_object();
+    for (size_t i = 0; i < sizeof gguf_fims / sizeof *gguf_fims; i++)
+        if (v->fim[i] >= 0)
+            json_object_set_new(fim, gguf_fims[i].name, json_integer((json_int_t)v->fim[i]));
+    if (json_object_size(fim))
+        json_object_set_new(o, "fim_token_ids", fim);
+    else
+        json_decref(fim);
     if (v->chat.at) json_object_set_new(o, "chat_template", text_of(v->chat));
     return o;
 }

@@ -235,6 +235,27 @@ static bool find_ends(struct gguf_vocabulary *v) {
     return true;
 }
 
+const struct gguf_fim gguf_fims[6] = {
+    {"prefix", "fim_pre", "prefix"}, {"suffix", "fim_suf", "suffix"},
+    {"middle", "fim_mid", "middle"}, {"repository", "fim_rep", NULL},
+    {"file", "fim_sep", NULL},       {"padding", "fim_pad", NULL},
+};
+
+static bool read_fim(struct gguf_vocabulary *v) {
+    for (size_t i = 0; i < sizeof gguf_fims / sizeof *gguf_fims; i++) {
+        const char *keys[] = {gguf_fims[i].former, gguf_fims[i].key};
+        v->fim[i] = -1;
+        for (int k = 0; k < 2; k++) {
+            int64_t id = -1;
+            if (keys[k] &&
+                !get_id(v, et_printf(v->g->arena, "tokenizer.ggml.%s_token_id", keys[k]), &id))
+                return false;
+            if (id >= 0) v->fim[i] = id;
+        }
+    }
+    return true;
+}
+
 static bool read_specials(struct gguf_vocabulary *v) {
     const struct gguf *g = v->g;
     bool bos = v->split ? v->split->bos : true;
@@ -255,7 +276,7 @@ static bool read_specials(struct gguf_vocabulary *v) {
                          g->path);
     mark_special(v, v->bos);
     mark_special(v, v->eos);
-    return find_ends(v);
+    return read_fim(v) && find_ends(v);
 }
 
 /* Of "gpt2": each merge is two pieces with a space between. */

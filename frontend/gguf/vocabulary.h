@@ -41,9 +41,14 @@ struct gguf_vocabulary {
     int64_t bos, eos, unknown, padding; /* -1: none */
     int64_t ends[16];                   /* what ends an answer, eos among them */
     int nends;
+    int64_t fim[6]; /* tokens before the parts of a text with a hole, as gguf_fims names them; -1 */
     bool add_bos, add_eos, add_space;
     struct gguf_text chat; /* template */
 };
+
+/* Names of such a token: in fim_token_ids of a checkpoint, and what is before _token_id in
+ * metadata, of today and of before; NULL: there was none. */
+extern const struct gguf_fim { const char *name, *key, *former; } gguf_fims[6];
 
 /* The number of the token TEXT, whose hash is HASH, or -1. */
 int vocabulary_find(const struct gguf_vocabulary *, struct gguf_text, uint64_t hash);

@@ -9,16 +9,22 @@
 #include <time.h>
 
 static const struct form *const forms[] = {
-    [DIALECT_CHAT] = &form_chat,           [DIALECT_COMPLETIONS] = &form_completions,
-    [DIALECT_RESPONSES] = &form_responses, [DIALECT_MESSAGES] = &form_messages,
-    [DIALECT_OLLAMA] = &form_ollama,       [DIALECT_EMBEDDINGS] = &form_embeddings,
-    [DIALECT_RERANK] = &form_rerank,       [DIALECT_OLLAMA_EMBED] = &form_ollama_embed,
+    [DIALECT_CHAT] = &form_chat,
+    [DIALECT_COMPLETIONS] = &form_completions,
+    [DIALECT_RESPONSES] = &form_responses,
+    [DIALECT_MESSAGES] = &form_messages,
+    [DIALECT_OLLAMA] = &form_ollama,
+    [DIALECT_NATIVE] = &form_native,
+    [DIALECT_EMBEDDINGS] = &form_embeddings,
+    [DIALECT_RERANK] = &form_rerank,
+    [DIALECT_OLLAMA_EMBED] = &form_ollama_embed,
 };
 static const char *const prefixes[] = {
-    [DIALECT_CHAT] = "chatcmpl-",  [DIALECT_COMPLETIONS] = "cmpl-",
-    [DIALECT_RESPONSES] = "resp_", [DIALECT_MESSAGES] = "msg_",
-    [DIALECT_OLLAMA] = "ollama-",  [DIALECT_EMBEDDINGS] = "embd-",
-    [DIALECT_RERANK] = "rerank-",  [DIALECT_OLLAMA_EMBED] = "ollama-",
+    [DIALECT_CHAT] = "chatcmpl-",       [DIALECT_COMPLETIONS] = "cmpl-",
+    [DIALECT_RESPONSES] = "resp_",      [DIALECT_MESSAGES] = "msg_",
+    [DIALECT_OLLAMA] = "ollama-",       [DIALECT_NATIVE] = "cmpl-",
+    [DIALECT_EMBEDDINGS] = "embd-",     [DIALECT_RERANK] = "rerank-",
+    [DIALECT_OLLAMA_EMBED] = "ollama-",
 };
 
 /* The letters of an id that no other answer has. */

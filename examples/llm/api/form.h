@@ -55,7 +55,7 @@ struct form {
     json_t *(*whole)(struct answer *);
 };
 extern const struct form form_chat, form_completions, form_responses, form_messages, form_ollama,
-    form_embeddings, form_rerank, form_ollama_embed;
+    form_native, form_embeddings, form_rerank, form_ollama_embed;
 
 struct answer {
     const struct api_model *model;

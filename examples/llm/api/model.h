@@ -11,6 +11,7 @@ struct tool_format; /* tools/tools.h */
 struct thought_format;
 struct vocabulary; /* its tokens in order: grammar.h */
 struct chat;       /* the chat template: chat.h */
+struct infill;     /* infill.h */
 struct vectors;    /* what is to be known of texts that become vectors: vectors.h */
 
 struct api_model {
@@ -28,6 +29,7 @@ struct api_model {
     int nstops;
     bool reasoning; /* it is told apart */
     bool lenient;   /* what does not matter may be said; any model's name is this one's */
+    const struct infill *infill; /* NULL: it was not taught to fill in */
     const struct vectors *vectors;
     bool gives_vectors, gives_scores; /* of texts; of pairs of them */
     bool only_vectors;                /* or scores: it writes no texts */

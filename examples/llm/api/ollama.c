@@ -83,9 +83,22 @@ static json_t *messages_of(const json_t *body) {
     return out;
 }
 
+/* Messages; or a text with a hole; or a prompt that is given as it is. */
+static void put_prompt(json_t *out, const json_t *body) {
+    json_t *prompt = json_object_get(body, "prompt"), *suffix = json_object_get(body, "suffix");
+    if (json_string_length(suffix)) {
+        json_object_set(out, "input_prefix", prompt);
+        json_object_set(out, "input_suffix", suffix);
+    } else if (json_is_true(json_object_get(body, "raw"))) {
+        json_object_set(out, "api_prompt", prompt);
+    } else {
+        json_object_set_new(out, "messages", messages_of(body));
+    }
+}
+
 json_t *convert_ollama(const json_t *body, struct fault *f) {
     static const char taken[] =
-        " messages prompt system options format stream keep_alive think images ";
+        " messages prompt system options format stream keep_alive think images suffix raw ";
     const char *name;
     json_t *value, *out = json_object();
     const json_t *stream = json_object_get(body, "stream"), *think = json_object_get(body, "think");
@@ -93,7 +106,7 @@ json_t *convert_ollama(const json_t *body, struct fault *f) {
     json_object_foreach((json_t *)body, name,
                         value) if (!is_among(taken, name) && !json_is_null(value))
         json_object_set(out, name, value);
-    json_object_set_new(out, "messages", messages_of(body));
+    put_prompt(out, body);
     json_object_set_new(out, "stream", json_boolean(!stream || json_is_true(stream)));
     if (json_is_object(format))
         json_object_set(out, "json_schema", (json_t *)format);

@@ -129,6 +129,7 @@ static bool read_seed(const struct api_model *m, struct request *r, const char *
                       const json_t *v, struct fault *f) {
     (void)m;
     if (!json_is_integer(v)) return wrong(f, name, "an integer");
+    if (json_integer_value(v) == -1) return true; /* llama-server's and vLLM's for none */
     r->sampling.seed = (uint64_t)json_integer_value(v);
     r->seeded = true;
     return true;
@@ -435,7 +436,13 @@ static const struct param params[] = {
     ONLY("prompt_cache_retention", IGNORED, BOTH),
     ONLY("cache_prompt", IGNORED, BOTH),
     ONLY("prediction", IGNORED, CHAT),
-    ONLY("api_generate", ELSEWHERE, CHAT), /* of our own: which of Ollama's paths it was */
+    ONLY("suffix", ELSEWHERE, TEXT),
+    ONLY("input_prefix", ELSEWHERE, BOTH),
+    ONLY("input_suffix", ELSEWHERE, BOTH),
+    ONLY("input_extra", ELSEWHERE, BOTH),
+    ONLY("api_generate", ELSEWHERE, CHAT), /* of our own: which of Ollama's paths it was; */
+    ONLY("api_prompt", ELSEWHERE, CHAT),   /* a prompt that goes through no template; */
+    ONLY("infill", ELSEWHERE, TEXT),       /* that the path was /infill */
     ONLY("guided_decoding_backend", IGNORED, BOTH),
     ONLY("guided_whitespace_pattern", LENIENT, BOTH),
     ONLY("return_tokens_as_token_ids", LENIENT, BOTH),
@@ -450,9 +457,11 @@ static const struct param params[] = {
     ONLY("penalize_nl", LENIENT, BOTH),
     ONLY("repeat_last_n", LENIENT, BOTH),
     ONLY("n_keep", LENIENT, BOTH),
+    ONLY("n_indent", LENIENT, BOTH),
     ONLY("n_discard", LENIENT, BOTH),
     ONLY("n_probs", LENIENT, BOTH),
     ONLY("t_max_predict_ms", LENIENT, BOTH),
+    ONLY("t_max_prompt_ms", LENIENT, BOTH),
     ONLY("speculative.n_max", LENIENT, BOTH),
     ONLY("speculative.n_min", LENIENT, BOTH),
     ONLY("speculative.p_min", LENIENT, BOTH),
@@ -527,7 +536,7 @@ static bool read_param(const struct param *p, const struct api_model *m, struct 
 }
 
 static const struct param *find(const char *name, enum dialect dialect) {
-    int where = dialect == DIALECT_COMPLETIONS ? TEXT : CHAT;
+    int where = dialect == DIALECT_COMPLETIONS || dialect == DIALECT_NATIVE ? TEXT : CHAT;
     for (size_t i = 0; i < sizeof params / sizeof *params; i++)
         if (!strcmp(params[i].name, name) && (params[i].where & where)) return &params[i];
     return NULL;

@@ -42,6 +42,7 @@ static bool read_one(const struct api_model *m, const json_t *v, unsigned flags,
 
 static bool read_prompts(const struct api_model *m, struct request *r, struct fault *f) {
     const json_t *v = json_object_get(r->body, "prompt");
+    if (!v) v = json_object_get(r->body, "api_prompt");
     if (!v || json_is_null(v))
         return fault_set(f, 400, "prompt", "missing_required_parameter", "'prompt' is missing");
     /* An array of numbers is one prompt. */
@@ -236,11 +237,13 @@ static bool limit(const struct api_model *m, struct request *r, struct fault *f)
         if (n > longest) longest = n;
     }
     if (longest > m->context || (told && longest + r->most > m->context))
-        return fault_set(f, 400, r->dialect == DIALECT_COMPLETIONS ? "prompt" : "messages",
-                         "context_length_exceeded",
-                         "the model keeps %lld tokens; the prompt has %lld and %lld are asked for",
-                         (long long)m->context, (long long)longest,
-                         (long long)(told ? r->most : 0));
+        return fault_set(
+            f, 400,
+            r->dialect == DIALECT_COMPLETIONS || r->dialect == DIALECT_NATIVE ? "prompt"
+                                                                              : "messages",
+            "context_length_exceeded",
+            "the model keeps %lld tokens; the prompt has %lld and %lld are asked for",
+            (long long)m->context, (long long)longest, (long long)(told ? r->most : 0));
     if (told && m->most && r->most > m->most)
         return fault_set(f, 400, "max_tokens", "invalid_value",
                          "an answer has at most %lld tokens here", (long long)m->most);
@@ -251,6 +254,8 @@ static bool limit(const struct api_model *m, struct request *r, struct fault *f)
 }
 
 bool prompt_read(const struct api_model *m, struct request *r, struct fault *f) {
-    bool ok = r->dialect == DIALECT_COMPLETIONS ? read_prompts(m, r, f) : render(m, r, f);
+    bool text = r->dialect == DIALECT_COMPLETIONS || r->dialect == DIALECT_NATIVE ||
+                json_object_get(r->body, "api_prompt");
+    bool ok = r->infill ? infill_read(m, r, f) : text ? read_prompts(m, r, f) : render(m, r, f);
     return ok && limit(m, r, f);
 }

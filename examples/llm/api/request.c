@@ -6,13 +6,19 @@
 static bool convert(struct request *r, struct fault *f) {
     if (!json_is_object(r->body))
         return fault_set(f, 400, NULL, NULL, "the body must be a JSON object");
-    if (r->dialect == DIALECT_CHAT || r->dialect == DIALECT_COMPLETIONS) return true;
+    if (r->dialect == DIALECT_COMPLETIONS || r->dialect == DIALECT_NATIVE) {
+        const json_t *suffix = json_object_get(r->body, "suffix");
+        r->infill = json_string_length(suffix) || json_is_true(json_object_get(r->body, "infill"));
+        return true;
+    }
+    if (r->dialect == DIALECT_CHAT) return true;
     json_t *body = r->dialect == DIALECT_RESPONSES  ? convert_responses(r->body, f)
                    : r->dialect == DIALECT_MESSAGES ? convert_messages(r->body, f)
                                                     : convert_ollama(r->body, f);
     if (!body) return false;
     json_decref(r->body);
     r->body = body;
+    r->infill = r->dialect == DIALECT_OLLAMA && json_object_get(body, "input_suffix");
     return true;
 }
 

@@ -15,6 +15,7 @@ enum dialect {
     DIALECT_RESPONSES,   /* /v1/responses */
     DIALECT_MESSAGES,    /* /v1/messages */
     DIALECT_OLLAMA,      /* /api/chat and /api/generate */
+    DIALECT_NATIVE,      /* llama-server's /completion and /infill */
     /* Those that write no text: */
     DIALECT_EMBEDDINGS,   /* /v1/embeddings */
     DIALECT_RERANK,       /* /v1/rerank */
@@ -34,7 +35,8 @@ struct request {
     int64_t n;           /* answers to each prompt */
     int64_t most, least; /* tokens of each answer */
     bool stream, usage, echo, run_on, specials;
-    bool bare; /* nothing is put around the prompt, as a bos token */
+    bool infill; /* of a text with a hole, what is to be there */
+    bool bare;   /* nothing is put around the prompt, as a bos token */
     bool logprobs;
     int64_t top;        /* of logprobs */
     int64_t prompt_top; /* log probabilities of the prompt's tokens, and as many others; -1: none */
@@ -77,6 +79,8 @@ void request_free(struct request *); /* NULL is fine */
 bool params_read(const struct api_model *, struct request *, struct fault *);
 /* prompt.c: "prompt", or "messages" through the chat template, into ids. */
 bool prompt_read(const struct api_model *, struct request *, struct fault *);
+/* infill.c: a text with a hole, likewise, which then ends where another part of it would begin. */
+bool infill_read(const struct api_model *, struct request *, struct fault *);
 /* What the template makes of the messages. */
 bool prompt_render(const struct api_model *, const struct request *, struct buffer *out,
                    struct fault *);

@@ -314,6 +314,7 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
     }
     if (dialect == DIALECT_OLLAMA && !strcmp(x->path, "/api/generate"))
         json_object_set_new(body, "api_generate", json_true());
+    if (!strcmp(x->path, "/infill")) json_object_set_new(body, "infill", json_true());
     if (!request_read(&m->model, dialect, body, &r, f)) return false;
     struct generation *g = calloc(1, sizeof *g);
     if (!g) {

@@ -51,7 +51,8 @@ static bool read_usual(struct served *s, char *err) {
 static bool read_files(struct server *s, struct served *m, char *err) {
     return tokenizer_load(m->folder, &m->tokenizer, err) && stops_read(m->folder, &m->stops, err) &&
            chat_open(m->folder, s->o->template_file, &m->chat, err) && read_usual(m, err) &&
-           vectors_read(m->folder, &m->vectors, err);
+           vectors_read(m->folder, &m->vectors, err) &&
+           infill_find(m->folder, m->tokenizer, &m->infill, err);
 }
 
 static bool open_engines(struct server *s, char *err) {
@@ -138,6 +139,7 @@ static bool describe(const struct serve_options *o, struct served *m, char *err)
     a->choices = m->sizes.slots + o->queue < 1024 ? m->sizes.slots + o->queue : 1024;
     a->aliases = o->aliases;
     a->lenient = o->lenient;
+    a->infill = infill_can(&m->infill) ? &m->infill : NULL;
     return describe_vectors(m, err) && describe_formats(o, m, err);
 }
 

@@ -8,14 +8,6 @@ enum MHD_Result others_version(struct exchange *x) {
     return http_json(x, 200, json_pack("{s:s}", "version", ETCC_VERSION));
 }
 
-/* Models here write texts: none makes vectors of them, or fills in. */
-enum MHD_Result others_missing(struct exchange *x) {
-    struct fault f;
-    fault_set(&f, 501, NULL, "not_implemented", "%s is not done by the model that is served",
-              x->path);
-    return http_fault(x, &f);
-}
-
 /* ---- sleep: of the whole kernel, with all its models ---- */
 
 static enum MHD_Result tell_asleep(struct exchange *x) {

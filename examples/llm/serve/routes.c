@@ -220,6 +220,10 @@ static enum MHD_Result ollama(struct exchange *x) {
     return generation_start(x, DIALECT_OLLAMA);
 }
 
+static enum MHD_Result native(struct exchange *x) {
+    return generation_start(x, DIALECT_NATIVE);
+}
+
 static enum MHD_Result embeddings(struct exchange *x) {
     return generation_start(x, DIALECT_EMBEDDINGS);
 }
@@ -275,7 +279,12 @@ static const struct row {
     {"POST", "/reranking", rerank, WORKS | LONG},
     {"POST", "/api/embed", ollama_embed, WORKS | LONG},
     {"POST", "/api/embeddings", ollama_embed, WORKS | LONG},
-    {"POST", "/infill", others_missing, 0},
+    {"POST", "/infill", native, WORKS | LONG},
+    {"POST", "/completion", native, WORKS | LONG},
+    {"POST", "/completions", native, WORKS | LONG},
+    {"POST", "/chat/completions", chat, WORKS | LONG},
+    {"GET", "/v1/health", health, OPEN | EARLY},
+    {"GET", "/ping", health, OPEN | EARLY},
     {"POST", "/sleep", others_sleep, LONG},
     {"POST", "/wake", others_wake, LONG},
     {"POST", "/wake_up", others_wake, LONG},

@@ -4,6 +4,7 @@
 
 #include "examples/llm/api/answer.h"
 #include "examples/llm/api/chat.h"
+#include "examples/llm/api/infill.h"
 #include "examples/llm/engine/engine.h"
 #include "examples/llm/engine/stops.h"
 #include "examples/llm/grammar/grammar.h"
@@ -30,6 +31,7 @@ struct served {
     struct stops stops;
     struct chat *chat;
     struct vectors *vectors;
+    struct infill infill;
     struct api_model model;
     struct engine *engine;
     struct engine_sizes sizes;
@@ -138,7 +140,6 @@ enum MHD_Result route(struct exchange *);
 
 /* others.c: what is asked beside texts. */
 enum MHD_Result others_version(struct exchange *);
-enum MHD_Result others_missing(struct exchange *);
 enum MHD_Result others_sleep(struct exchange *);
 enum MHD_Result others_wake(struct exchange *);
 enum MHD_Result others_is_sleeping(struct exchange *);

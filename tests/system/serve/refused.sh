@@ -43,7 +43,7 @@ bad 400 $t "{$u,\"functions\":[]}" "'functions' is not known"
 bad 400 /v1/responses '{"input":"x","previous_response_id":"r"}' 'previous_response_id'
 bad 400 /v1/messages "{$u}" 'max_tokens' '"type":"error"'
 bad 404 /v1/nothing '{}' 'nothing here'
-bad 501 /infill '{}' '/infill is not done'
+bad 501 /infill '{}' 'not taught to fill in'
 for path in /v1/embeddings /api/embed; do bad 501 $path '{}' "the model 'stories-llama' gives no vectors of texts"; done
 bad 501 /v1/rerank '{}' "the model 'stories-llama' gives no scores of texts"
 bad 400 /api/chat '{"messages":[{"role":"user","content":"x","images":["abc"]}]}' "'image'"

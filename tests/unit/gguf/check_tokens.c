@@ -168,6 +168,18 @@ static void check_added(const char *name, const char *made) {
     json_decref(root);
 }
 
+/* Tokens around a hole, by the keys of today and of before. */
+static void check_fim(const char *name, const char *folder) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/tokenizer_config.json", folder);
+    json_t *root = read_json(path);
+    json_t *want =
+        json_pack("{s:i, s:i, s:i, s:i}", "prefix", 3, "suffix", 4, "middle", 5, "file", 6);
+    if (!json_equal(json_object_get(root, "fim_token_ids"), want)) fail(name, "fim_token_ids");
+    json_decref(want);
+    json_decref(root);
+}
+
 static void check(const struct design *d, const char *work, const char *etgguf, const char *folder,
                   const json_t *texts) {
     char path[4096], made[4096], command[12500], err[LLM_ERR];
@@ -188,6 +200,11 @@ static void check(const struct design *d, const char *work, const char *etgguf, 
     add_tokens(&w, &v);
     int bos = d->pre ? v.n > 700 ? 700 : 0 : 1;
     add_u32(&w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
+    add_u32(&w, "tokenizer.ggml.prefix_token_id", 7);
+    add_u32(&w, "tokenizer.ggml.fim_pre_token_id", 3);
+    add_u32(&w, "tokenizer.ggml.fim_suf_token_id", 4);
+    add_u32(&w, "tokenizer.ggml.middle_token_id", 5);
+    add_u32(&w, "tokenizer.ggml.fim_sep_token_id", 6);
     if (!d->bos) add_bool(&w, "tokenizer.ggml.add_bos_token", false);
     if (!d->pre && !d->prefix) add_bool(&w, "tokenizer.ggml.add_space_prefix", false);
     snprintf(path, sizeof path, "%s/%s.gguf", work, d->name);
@@ -199,6 +216,7 @@ static void check(const struct design *d, const char *work, const char *etgguf, 
     snprintf(path, sizeof path, "%s/%s", folder, d->name);
     if (!tokenizer_load(path, &was, err) || !tokenizer_load(made, &is, err)) die(d->name, err);
     check_added(d->name, made);
+    check_fim(d->name, made);
     if (d->pre) same_tokens(d->name, was, is);
     int before = failures, n = compare_texts(d, &v, texts, was, is);
     printf("%s: %d texts, %d differ\n", d->name, n, failures - before);
