@@ -164,8 +164,9 @@ int et_step_products(const et_step *s) {
 }
 
 bool et_step_is_part(const et_func *f, const et_step *s) {
+    if (s->kind != ET_STEP_ATTEND) return false;
     const et_local *out = &f->locals[s->out];
-    return s->kind == ET_STEP_ATTEND && out->dim[out->rank - 1] > s->depth;
+    return out->dim[out->rank - 1] > s->depth;
 }
 
 /* Bits of the variables of rows ROWS, as et_step_vars numbers them. */
