@@ -396,7 +396,7 @@ static const cli_tool tool = {
     .notes = "A file may be '-', standard input or output.",
 };
 
-int main(int argc, char **argv) {
+int llm_main(int argc, char **argv) {
     struct options o = {.device = "auto", .count = 96, .tolerance = 1e-2, .gap = 0.1};
     o.serve = (struct serve_options){.host = "127.0.0.1",
                                      .port = 8080,

@@ -40,7 +40,10 @@ struct options {
     bool same_sums;
 };
 
-/* The commands of main.c. They print why they fail. */
+/* main.c: the tool, from its arguments to its exit status. */
+int llm_main(int argc, char **argv);
+
+/* Its commands. They print why they fail. */
 bool generate(const struct options *);
 bool embed(const struct options *);
 bool rerank(const struct options *);

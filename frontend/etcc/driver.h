@@ -32,6 +32,7 @@ typedef struct et_options {
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int devices;             /* that run it together, each its part; 0, 1: one */
+    int stage, stages;       /* it is the kernel of this one of so many; 0, 0: of all */
     int variants;         /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     int sparse;           /* an et_sparse, as of et_codegen_options */
     et_features without;  /* as of et_pass_options */

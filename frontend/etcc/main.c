@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "frontend/etcc/driver.h"
 #include "ir/base/arena.h"
+#include "passes/divide/stage.h"
 #include "runtime/files/output.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -27,12 +28,28 @@ static bool take_slices(void *options, const char *text) {
     return true;
 }
 
-/* What -d takes. */
+static bool take_stage(void *options, const char *text) {
+    et_options *o = &((struct command_line *)options)->o;
+    int64_t stage, stages;
+    const char *slash = strchr(text, '/');
+    char first[8];
+    if (!slash || slash - text >= (ptrdiff_t)sizeof first) return false;
+    memcpy(first, text, (size_t)(slash - text));
+    first[slash - text] = 0;
+    if (!cli_integer(slash + 1, 1, ET_MOST_STAGES, &stages) ||
+        !cli_integer(first, 1, stages, &stage))
+        return false;
+    o->stage = (int)stage;
+    o->stages = (int)stages;
+    return true;
+}
+
 static const char *experts_on_name(int i) {
     static const char *const names[] = {"device", "host"};
     return i >= 0 && i <= ET_EXPERTS_ON_HOST ? names[i] : NULL;
 }
 
+/* What -d takes. */
 static const char *dump_name(int i) {
     return i == 0 ? "graph" : i == 1 ? "all" : et_pass_name(i - 2);
 }
@@ -85,6 +102,11 @@ static const cli_option options[] = {
      "for N devices of one machine (1 to 16), which run one launch together: each has its part of "
      "weights, caches and outputs, and gets the others' sums while the kernel runs",
      .lo = 1, .hi = ET_MAX_DEVICES},
+    {"layers", 0, CLI_TAKE, "K/N", .take = take_stage,
+     .help =
+         "the kernel of stage K of N (1 to 256) that run one after another, each with a part of "
+         "the layers, on machines of their own (examples/llm/cluster): what one hands to the "
+         "next is an output, stage_out, and there an input, stage_in"},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
     {"unoptimised", 0, CLI_FLAG, NULL, TO(unoptimised),
      "with --emit-llvm: write it as it is before LLVM's passes"},

@@ -11,6 +11,12 @@ enum {
     ANY_CONTEXT = 1 << 24, /* of models that keep states alone: positions are numbers */
 };
 
+static const struct lm_ahead *ahead_of_all;
+
+void lm_put_ahead(const struct lm_ahead *ahead) {
+    ahead_of_all = ahead;
+}
+
 /* What the tokens and positions of a launch are called: of one of several steps, those of its
  * first. */
 static const char *tokens_of(const struct lm *lm) {
@@ -245,6 +251,9 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device, uint64
     k->models = calloc((size_t)n, sizeof *k->models);
     if (!k->models) return llm_fail(err, "out of memory");
     k->n = n;
+    k->ahead = ahead_of_all;
+    if (k->ahead && n != 1)
+        return llm_fail(err, "%s: layers of several models are not dealt to processes", kernel);
     if (!lm_ok(timed(etrt_device_open(device, &k->device), &last, &t->device), device, err) ||
         !lm_ok(timed(etrt_model_load(k->device, kernel, &k->model), &last, &t->kernel), kernel,
                err) ||
@@ -254,7 +263,7 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device, uint64
     timed(ETRT_OK, &last, &t->weights);
     return lm_ok(timed(etrt_session_create(k->model, &k->session), &last, &t->session), "session",
                  err) &&
-           prepare(k, kernel, err);
+           prepare(k, kernel, err) && (!k->ahead || k->ahead->open(k->ahead->user, k, err));
 }
 
 bool lm_open_only(struct lm_kernel *k, const char *kernel, const char *weights, const char *device,
@@ -329,10 +338,12 @@ void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
 }
 
 bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
+    const struct lm_ahead *ahead = lm->kernel->ahead;
     etrt_session *s = lm->kernel->session;
     etrt_tensor_info info;
     char prefix[LM_NAME];
     lm_named(lm, "", prefix);
+    if (ahead && !ahead->copy_page(ahead->user, to, from, err)) return false;
     for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
         if (info.kind == ETRT_STATE && info.rank == CACHE_RANK &&
             !strncmp(info.name, prefix, strlen(prefix)) &&
@@ -408,7 +419,8 @@ bool lm_submit(struct lm_kernel *k, char *err) {
     bool good = true;
     for (int i = 0; i < k->n; i++)
         good = submit_part(&k->models[i], err) && good;
-    good = good && lm_ok(etrt_submit(k->session), "launch", err);
+    good = good && (!k->ahead || k->ahead->launch(k->ahead->user, k, err)) &&
+           lm_ok(etrt_submit(k->session), "launch", err);
     k->spent = (struct lm_spent){.submit = lm_now() - began};
     return good;
 }
@@ -490,6 +502,7 @@ enum lm_result lm_run(struct lm_kernel *k, char *err) {
 /* ---- a kernel that stays ---- */
 
 bool lm_stay(struct lm_kernel *k, char *err) {
+    if (k->ahead) return llm_fail(err, "--resident: a kernel of some layers cannot stay");
     return lm_ok(etrt_residence_open(k->session, ETRT_RANGES_ELASTIC, &k->residence), "--resident",
                  err);
 }
@@ -520,7 +533,8 @@ void lm_cancel(struct lm_kernel *k) {
 }
 
 bool lm_reset(struct lm_kernel *k, char *err) {
-    return lm_ok(etrt_session_reset(k->session), "reset", err);
+    return (!k->ahead || k->ahead->reset(k->ahead->user, err)) &&
+           lm_ok(etrt_session_reset(k->session), "reset", err);
 }
 
 double lm_now(void) {

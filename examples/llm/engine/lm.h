@@ -37,6 +37,25 @@ struct lm_picks {
     int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
 };
 
+/* Where the kernel has the last of a model's layers, etcc --layers=N/N, others run those before
+ * them
+ * (../cluster). They are told in this order what a launch is given, and run before it does. Failing
+ * calls leave the reason in ERR. */
+struct lm_ahead {
+    void *user;
+    bool (*open)(void *user, struct lm_kernel *, char *err); /* at the end of each lm_open */
+    bool (*dim)(void *user, const char *name, int64_t n, char *err);
+    bool (*input)(void *user, const char *name, const void *data, size_t bytes, char *err);
+    bool (*copy_page)(void *user, int32_t to, int32_t from, char *err);
+    bool (*reset)(void *user, char *err);
+    /* Binds what they hand on to the inputs of the session that begin with LM_STAGE_IN. */
+    bool (*launch)(void *user, struct lm_kernel *, char *err);
+};
+#define LM_STAGE_IN "stage_in"
+#define LM_STAGE_OUT "stage_out"
+/* For every kernel that is opened from here on; NULL: none. It is kept, not copied. */
+void lm_put_ahead(const struct lm_ahead *);
+
 /* One model of the kernel, which may hold several: its inputs and outputs of a launch. A decoder
  * has slots; an encoder is flat: each launch has whole texts. */
 struct lm {
@@ -88,6 +107,7 @@ struct lm_kernel {
     etrt_residence *residence; /* NULL unless lm_stay was called */
     struct lm *models;         /* [n] */
     int n;
+    const struct lm_ahead *ahead; /* NULL: the kernel has all layers */
     /* Seconds of the last launch: in lm_submit, and reading outputs so far. DEVICE: the device's
      * time; 0 unless lm_time was called. */
     struct lm_spent {

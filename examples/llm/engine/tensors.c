@@ -55,7 +55,9 @@ int64_t lm_most_of(const struct lm *lm, const char *dim) {
 }
 
 bool lm_set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
+    const struct lm_ahead *ahead = lm->kernel->ahead;
     char name[LM_NAME];
+    if (ahead && !ahead->dim(ahead->user, dim, n, err)) return false;
     return lm_ok(etrt_set_dim(lm->kernel->session, lm_named(lm, dim, name), n), name, err);
 }
 
@@ -66,7 +68,9 @@ bool lm_shape(const struct lm *lm, const char *tensor, int64_t out[ETRT_MAX_RANK
 }
 
 bool lm_bind(struct lm *lm, const char *tensor, const void *data, int64_t n, char *err) {
+    const struct lm_ahead *ahead = lm->kernel->ahead;
     char name[LM_NAME];
+    if (ahead && !ahead->input(ahead->user, tensor, data, (size_t)n * 4, err)) return false;
     return lm_ok(etrt_bind(lm->kernel->session, lm_named(lm, tensor, name), data, (size_t)n * 4),
                  name, err);
 }

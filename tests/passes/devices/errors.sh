@@ -95,4 +95,29 @@ sed 's/cut 1 from 224 of 448$/cut 1 from 225 of 448/' "$out/good.eti" > "$out/ba
 says 'the checkpoint has less' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
 sed 's/cut 1 from 224 of 448$/cut 1 repeat 2/' "$out/good.eti" > "$out/bad.eti"
 says '2 devices do not have parts that 2 share' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+# Stages of layers: iterations, weights and states of each, and what is handed on.
+{
+    printf 'model s\ndim N in 1..8\ninput x : f32[N, 64]\ninput c : f32[N, 64]\nstate s : f32[9, 8, 64]\nweight e : bf16[64, 64]\na = gelu(x @ e.T)\nb = a * x\nr = sqrt(c)\nfor l in 2..7 {\n'
+    printf '  weight w : bf16[64, 64] = "w.{l}"\n  y = a @ w.T + b * r\n  s[l, 0:N, :] = y\n  a = a + y + s[l, 0:N, :]\n}\n'
+    printf 'weight h : bf16[640, 64]\noutput z : f32[N, 640] = (a + b) @ h.T\n'
+} > "$out/layers.etg"
+stage() { # K/N WORDS...: its graph has them
+    "$etcc" "$out/layers.etg" --layers="$1" -d graph > "$out/text"
+    shift
+    for words; do grep -q -e "$words" "$out/text" || { echo "no '$words'" && cat "$out/text" && exit 1; }; done
+}
+# The head weighs as much as ten layers: with two stages it is alone but for the last iteration.
+stage 1/2 '^state %s : f32.4, 8, 64.$' '^weight %w : bf16.4, 64, 64.' '^for l in 0..4 from 2 {' '^output %stage_out$' '^output %stage_out_1$' 'scalar=.l, 0, 0.'
+stage 2/2 '^state %s : f32.1, 8, 64.$' '^for l in 0..1 from 6 {' '^input %stage_in_1 : f32.N, 64.$' '^output %z$' 'scalar=.0, 0, 0.' '%r = map %c'
+stage 3/5 '^input %stage_in : f32' '^for l in 0..1 from 4 {' '%stage_out = ' '%stage_out_1 = '
+if grep -q '%x\|%h ' "$out/text"; then echo 'a stage has what only others read' && exit 1; fi
+says 'its loops have 5 iterations' "$etcc" "$out/layers.etg" --layers=1/6 -d graph
+says 'write K/N' "$etcc" "$out/layers.etg" --layers=3/2 -d graph
+sed 's/s\[l, /s[1, /g' "$out/layers.etg" > "$out/shared.etg"
+says 'stages 1 and 2 would read and write the same of state s' "$etcc" "$out/shared.etg" --layers=1/2 -d graph
+"$etcc" "$out/layers.etg" --layers=2/3 -d graph > "$out/stage.eti"
+"$etcc" "$out/stage.eti" -d graph | cmp - "$out/stage.eti"
+says 'it is a stage already' "$etcc" "$out/stage.eti" --layers=1/2 -d graph
+"$etcc" "$models/phi3.etg" --layers=1/2 --devices=2 --variants=1 --to scheduled -o "$out/x.eti"
+says 'and not after it' "$etcc" "$out/x.eti" --layers=1/2 -d verify
 echo ok
