@@ -36,6 +36,7 @@ typedef struct {
 
     /* For the simulator of schedules (simulate.h): */
     double link_gbs;  /* from a device to another of the same machine, one way */
+    double system_us; /* that fences among devices take beside those of one */
     double cache_mb;  /* in front of memory, for the whole chip */
     double load_kb;   /* of weights that a workgroup has in flight at once */
     double stream_us; /* that the weight stream adds to a task */

@@ -43,6 +43,7 @@ static const struct field fields[] = {
     {AT(die_gbs), NUMBER, 0.1, 1e6, "GB/s from memory to one die alone"},
     {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},
     {AT(link_gbs), NUMBER, 0.1, 1e5, "GB/s to another device, one way"},
+    {AT(system_us), NUMBER, 0, 1e4, "us, fences among devices beside those of one"},
     {AT(cache_mb), NUMBER, 0.01, 1e6, "MB in front of memory"},
     {AT(cache_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from the nearest cache to a CU"},
     {AT(copy_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from there to a CU by copies of a pipeline"},

@@ -6,6 +6,7 @@
  * tiles between them bring fits that cache. */
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
+#include "ir/program/deal.h"
 #include "ir/program/step.h"
 #include "passes/simulate/int.h"
 #include <stdlib.h>
@@ -99,11 +100,15 @@ static void note_access(void *ctx, const et_step *step, int tensor, bool is_stor
     const et_tensor *t = &c->s->p->tensors[tensor];
     struct sim_access a = {.step = step, .tensor = tensor, .is_store = is_store};
     if (t->kind == ET_TENSOR_CONST) return;
+    a.rank = t->shape.rank;
+    memcpy(a.index, index, (size_t)a.rank * sizeof *index);
+    if (is_store && et_in_inbox(t)) {
+        ET_GROW(c->s->arena, c->g->sent, c->g->nsent, c->g->csent);
+        c->g->sent[c->g->nsent++] = a;
+    }
     if (t->kind == ET_TENSOR_TEMP &&
         (double)c->s->p->workspace_bytes <= c->s->m->cache_mb * 1048576)
         return;
-    a.rank = t->shape.rank;
-    memcpy(a.index, index, (size_t)a.rank * sizeof *index);
     a.streamed = is_streamed(c->s, c->g, step, tensor);
     a.early = a.streamed ? 0 : early_part(c->s, c->g, step, tensor);
     for (int i = 0; i < c->g->naccess; i++)
@@ -129,10 +134,12 @@ static void collect(struct sim *s, struct sim_grid *g) {
         size_of(g, g->elements[i].usual);
     }
     /* Values of what is loaded as an index may differ from one iteration to the next. */
-    for (int i = 0; i < g->naccess; i++)
-        for (int d = 0; d < g->access[i].rank; d++)
-            if (et_x(s->x, g->access[i].index[d])->type == ET_T_I32)
-                size_of(g, g->access[i].index[d]);
+    for (int i = 0; i < g->naccess + g->nsent; i++) {
+        const struct sim_access *a = i < g->naccess ? &g->access[i] : &g->sent[i - g->naccess];
+        for (int d = 0; d < a->rank; d++)
+            if (et_x(s->x, a->index[d])->type == ET_T_I32) size_of(g, a->index[d]);
+    }
+    if (g->g->deal.coord >= 0 && s->p->g->devices > 1) g->owner = et_deal_owner(s->p, g->g);
 }
 
 /* ---- ranges of indices in one tile ---- */
@@ -379,6 +386,12 @@ static double scale(struct sim *s, const struct sim_grid *g, int instance) {
 static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *cost,
                       struct sharing *sh, int64_t tile, int *group) {
     struct reader r = {.s = s, .g = g};
+    if (g->owner.id && et_eval(s->x, g->owner, s->syms, s->vars) != 0) {
+        cost[tile] = (struct sim_tile_cost){.foreign = true};
+        for (int i = 0; i < g->naccess; i++)
+            group[i] = -1;
+        return;
+    }
     sim_sheet_run(s, g->sizes);
     et_tile_cost c = et_tile_cost_of(s->p, g->f, g->elements, s->m, size_fn, &r);
     if (c.copied_bytes > 0)
@@ -394,6 +407,12 @@ static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *c
         r.step = g->access[i].step;
         double bytes = access_bytes(&r, &g->access[i], &key);
         group[i] = bytes > 0 ? enter(sh, key, bytes) : -1;
+    }
+    for (int i = 0; i < g->nsent; i++) {
+        uint64_t key;
+        r.step = g->sent[i].step;
+        double bytes = access_bytes(&r, &g->sent[i], &key);
+        cost[tile].sent_bytes += (float)sim_sent_of(s, &s->p->tensors[g->sent[i].tensor], bytes);
     }
 }
 

@@ -53,6 +53,8 @@ struct sim_tile_cost {
     float early_bytes;  /* of that, loads that codegen issues before the waits */
     float stream_bytes; /* of memory_bytes, weights that the producer asks for */
     float stage_bytes;  /* that these take in the stages of the weight stream */
+    float sent_bytes;   /* stored to other devices */
+    bool foreign;       /* another device runs its steps */
 };
 
 /* An access of a tile to a tensor, by one step. */
@@ -83,6 +85,9 @@ struct sim_grid {
     int64_t cost_iteration[2]; /* COST is of this one; -1: of none, -2: of all */
     struct sim_access *access; /* to memory, what does not stay in the caches */
     int naccess, caccess;
+    struct sim_access *sent; /* stores to what other devices read */
+    int nsent, csent;
+    et_expr owner; /* of a grid that is dealt: the device that runs a tile's steps; or none */
     struct sim_sheet *sizes; /* what the work of a tile depends on */
     et_step_elements *elements;
     /* Tiles that agree in these coordinates wait for the same: cell = the coordinates of the mask
@@ -271,6 +276,7 @@ struct sim {
     int nwg, ndies;
     struct sim_workgroup *wg;
     double now, end; /* end: when the last task left */
+    double linked;   /* what was stored to other devices until now has left by then */
     uint64_t order;
     struct sim_moment *heap;
     int nheap, cheap;
@@ -345,6 +351,14 @@ void sim_consume(struct sim *, int wg, double us, double lead);
 void sim_consumed(struct sim *, int wg, bool begins);
 /* The last weights are consumed. */
 void sim_all_consumed(struct sim *, int wg);
+
+/* ---- link.c: of several devices, which all do the same at the same time. Device 0 is played. */
+/* What a task of the grid that ends now has stored to others: when it has left this device. */
+double sim_sent(struct sim *, double bytes);
+/* Does the grid notify events of the system? */
+bool sim_tells_system(const struct sim *, const struct sim_grid *);
+/* Bytes that other devices get of a store of BYTES to tensor T. */
+double sim_sent_of(const struct sim *, const et_tensor *, double bytes);
 
 /* ---- wait.c, for producers too */
 double sim_seen_after(const struct sim *, int event);

@@ -188,6 +188,11 @@ static void body(struct sim *s, int wg) {
         return;
     }
     const struct sim_tile_cost *c = cost_of(s, wg);
+    if (c->foreign) { /* it waits and notifies */
+        w->now.t_ready = s->now;
+        sim_go(s, wg, SIM_DONE, s->now);
+        return;
+    }
     double early = waits(s) ? (double)c->early_bytes : 0, us = (double)c->us * w->slow;
     double rest = (double)c->memory_bytes - (double)c->stream_bytes - early;
     bool streams = s->producer && c->stage_bytes > 0;

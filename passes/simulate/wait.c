@@ -175,10 +175,16 @@ static double release_us(const struct sim *s, const struct sim_grid *g) {
 }
 
 double sim_notify(struct sim *s, int wg) {
-    const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
+    const struct sim_workgroup *w = &s->wg[wg];
+    const struct sim_grid *g = &s->grid[s->inst[w->instance].grid];
+    double bytes = (double)sim_cost(s, w->instance, w->now.tile)->sent_bytes,
+           sent = sim_sent(s, bytes);
     if (!g->g->nnotifies) return s->now;
     double fence = release_us(s, g), t = s->now + (fence > 0 ? sim_behind(s, fence) : 0);
-    each_arrival(s, wg, arrive, t);
+    bool system = sim_tells_system(s, g);
+    if (system)
+        t = (sent > t ? sent : t) + s->m->system_us;  /* its fence waits until all is there */
+    each_arrival(s, wg, arrive, sent > t ? sent : t); /* words with tags are on their way alone */
     /* Whether an arrival was the last is known when its atomic comes back. */
     for (int i = 0; i < g->g->nnotifies; i++)
         if (s->event[g->arrival[i].event].late) t += s->m->atomic_us;

@@ -120,4 +120,17 @@ says 'stages 1 and 2 would read and write the same of state s' "$etcc" "$out/sha
 says 'it is a stage already' "$etcc" "$out/stage.eti" --layers=1/2 -d graph
 "$etcc" "$models/phi3.etg" --layers=1/2 --devices=2 --variants=1 --to scheduled -o "$out/x.eti"
 says 'and not after it' "$etcc" "$out/x.eti" --layers=1/2 -d verify
+# What the simulator makes of a link: a slow one takes as long as the bytes that are sent do (100 a microsecond), fences of the system
+# are waited for once in each of three layers, by rows twice, and with tags never.
+predicted() { # GB/S US EXCHANGE
+    sed "s/^link_gbs .*/link_gbs $1/; s/^system_us .*/system_us $2/; s/^name .*/name X/" "$here/../../../passes/machines/mi300x.machine" > "$out/x.machine"
+    "$etcc" "$here/mlp.etg" --machine="$out/x.machine" --devices=2 --variants=1 --exchange="$3" --explain="$out/text" --to scheduled -o "$out/x.eti"
+    sed -n 's/^ *N = 9: \([0-9]*\)[.0-9]* us predicted.*/\1/p' "$out/text"
+}
+for how in 'tags 138 0' 'flags 69 3000' 'rows 95 6000'; do
+    set -- $how
+    base=$(predicted 350 0 $1) slow=$(($(predicted 0.1 0 $1) - base)) fenced=$(($(predicted 350 1000 $1) - base))
+    [ "$slow" -ge $(($2 - 4)) ] && [ "$slow" -le $(($2 + 4)) ] || { echo "$1 over a slow link: $slow us more, not $2" && exit 1; }
+    [ "$fenced" -ge $(($3 - 1)) ] && [ "$fenced" -le $(($3 + 60)) ] || { echo "$1 with slow fences: $fenced us more, not $3" && exit 1; }
+done
 echo ok
