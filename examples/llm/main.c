@@ -2,10 +2,13 @@
 #include "examples/llm/options.h"
 #include "examples/llm/prepare/prepare.h"
 #include "runtime/cli/cli.h"
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int run_generate(void *o) {
     return generate(o) ? 0 : 1;
@@ -101,21 +104,88 @@ static const char *name_of(const char *path) {
     return name;
 }
 
+/* ---- serve: models that have kernels of their own ---- */
+
+static bool make_kernel(void *o, const char *model, struct serve_made *out, char *err) {
+    const struct options *all = o;
+    struct prepare_options make = {.model = model,
+                                   .device = all->device,
+                                   .cache = all->cache,
+                                   .context = all->context,
+                                   .slots = all->slots,
+                                   .launch = all->serve.batch,
+                                   .same_sums = all->same_sums};
+    struct prepared p;
+    if (!prepare(&make, &p, err)) return false;
+    return (snprintf(out->kernel, sizeof out->kernel, "%s", p.kernel) < (int)sizeof out->kernel &&
+            snprintf(out->folder, sizeof out->folder, "%s", p.folder) < (int)sizeof out->folder) ||
+           llm_fail(err, "%s: the path is too long", model);
+}
+
+/* GGUF files, and folders with a config.json. */
+static int is_model(const struct dirent *entry) {
+    size_t n = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && (n < 5 || strcmp(entry->d_name + n - 5, ".json") != 0);
+}
+
+static bool add_model(struct serve_options *s, struct serve_model m) {
+    if (s->nmodels == MAX_MODELS) return llm_complain("there are more than %d models", MAX_MODELS);
+    if (!m.part) m.part = strdup(name_of(m.folder));
+    s->models[s->nmodels++] = m;
+    return m.part != NULL;
+}
+
+static bool add_folder(struct serve_options *s, const char *folder) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_model, alphasort);
+    bool ok = n >= 0 || llm_complain("%s: %s", folder, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        char path[SERVE_PATH], config[SERVE_PATH + 16];
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        snprintf(config, sizeof config, "%s/config.json", path);
+        const char *end = strstr(entries[i]->d_name, ".gguf");
+        if (ok && ((end && !end[5]) || access(config, R_OK) == 0)) {
+            const char *kept = strdup(path);
+            ok = kept && add_model(s, (struct serve_model){NULL, kept});
+        }
+        free(entries[i]);
+    }
+    if (n >= 0) free(entries);
+    return ok && (s->nmodels || llm_complain("%s: there are no models in it", folder));
+}
+
+/* False: the command line is wrong, as was said. */
+static bool find_models(struct options *all) {
+    struct serve_options *s = &all->serve;
+    for (int i = 0; i < all->models.n; i++)
+        if (!add_model(s, read_model(all->models.at[i].text))) return false;
+    return !all->models_folder || add_folder(s, all->models_folder);
+}
+
 static int run_serve(void *o) {
     struct options *all = o;
     static struct prepared p;
     struct serve_options *s = &all->serve;
     const cli_list *models = &all->models;
-    if (!all->model == !models->n) return cli_wrong(&tool, "either --model or --models is needed");
-    if (!all->kernel && models->n) return cli_wrong(&tool, "--models needs --kernel");
+    bool many = !all->kernel && !all->model; /* each has a kernel of its own */
+    if ((all->model != NULL) + (models->n > 0) + (all->models_folder && !models->n) != 1)
+        return cli_wrong(&tool, "either --model or --models is needed, or --models-dir");
+    if (all->models_folder && !many)
+        return cli_wrong(&tool, "--models-dir has no --model and no --kernel");
+    if (s->loaded && !many)
+        return cli_wrong(&tool, "--models-max is of models that have kernels of their own");
+    if (many && (s->name || all->aliases.n || s->resident))
+        return cli_wrong(&tool, "--name, --alias and --resident are of a model that is alone");
     if ((all->context || all->slots || all->same_sums) && all->kernel)
         return cli_wrong(&tool, "--context, --slots and --same-sums are of the kernel, which is "
                                 "there already");
     if (s->resident && (all->timings || s->launch_seconds > 0))
         return cli_wrong(&tool, "--resident has no launches that --timings or --launch-timeout "
                                 "could be of");
-    if (!all->kernel && !s->name) s->name = name_of(all->model);
-    if (!find_kernel(all, &p)) return 1;
+    if (!all->kernel && !many && !s->name) s->name = name_of(all->model);
+    if (!many && !find_kernel(all, &p)) return 1;
+    s->make = many ? make_kernel : NULL;
+    s->user = all;
     if (models->n > MAX_MODELS)
         return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
     s->kernel = all->kernel;
@@ -124,9 +194,9 @@ static int run_serve(void *o) {
     s->timed = all->timings;
     s->device = all->device;
     s->cache = all->expert_cache;
-    s->models[s->nmodels++].folder = all->model;
-    if (models->n) s->nmodels = 0;
-    for (int i = 0; i < models->n; i++)
+    if (many && !find_models(all)) return 1;
+    if (all->model) s->models[s->nmodels++].folder = all->model;
+    for (int i = 0; i < models->n && !many; i++)
         s->models[s->nmodels++] = read_model(models->at[i].text);
     s->hosts = calloc((size_t)all->hosts.n + 1, sizeof *s->hosts);
     if (!s->hosts) return cli_wrong(&tool, "out of memory");
@@ -309,8 +379,15 @@ static const cli_option options[] = {
     CLI_HEADING("serve: what"),
     {"models", 0, CLI_LIST, "[NAME=]DIR", TO(models),
      "the checkpoint of each model that the kernel holds, in its order or by the names that etcc "
-     "gave them; in place of --model",
+     "gave them; without --kernel, checkpoints and GGUF files, each loaded when it is asked for; "
+     "in place of --model",
      .commas = true, .may = SERVE},
+    {"models-dir", 0, CLI_FOLDER, "DIR", TO(models_folder),
+     "all checkpoints and GGUF files in a folder, likewise", .may = SERVE},
+    {"models-max", 0, CLI_INT, "N", TO(serve.loaded),
+     "of models with kernels of their own, most that have the device's memory at once: who was not "
+     "asked for the longest is put to sleep (all)",
+     .lo = 1, .hi = MAX_MODELS, .may = SERVE},
     {"name", 0, CLI_TEXT, "NAME", TO(serve.name), "of the model, for clients (the folder's name)",
      .may = SERVE},
     {"chat-template-file", 0, CLI_INPUT, "FILE", TO(serve.template_file),

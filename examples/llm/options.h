@@ -36,6 +36,7 @@ struct options {
     cli_list hosts, aliases;
     /* serve, run: what is compiled where no kernel is given */
     const char *cache;
+    const char *models_folder; /* of models that are served */
     int64_t context, slots;
     bool same_sums;
 };

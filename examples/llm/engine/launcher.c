@@ -1,5 +1,6 @@
 /* The thread of the engines of one kernel: admits what waits, launches, looks after the launch. */
 #include "examples/llm/engine/parts.h"
+#include "examples/llm/engine/turns.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +133,10 @@ static enum lm_result run_to_fail(struct launcher *l, char *err) {
 static enum lm_result run(struct launcher *l, int64_t total, char *err) {
     int64_t n = ++l->tried, every = llabs(l->o.abort_launch);
     bool fails = every && (n == every || (l->o.abort_again && n % every == 0));
-    return fails ? run_to_fail(l, err) : run_watched(l, total, err);
+    turns_take();
+    enum lm_result result = fails ? run_to_fail(l, err) : run_watched(l, total, err);
+    turns_give();
+    return result;
 }
 
 static void take(struct launcher *l, enum lm_result result, int64_t total, double seconds,

@@ -19,6 +19,8 @@ struct source { /* one of the texts, as the engine knows it */
 struct generation {
     struct server *server;
     struct served *model;
+    struct instance *has;          /* is kept awake for it, */
+    bool dismiss;                  /* and not any longer */
     struct generation *next, **at; /* of the server's list, in order of NUMBER */
     uint64_t number;
     pthread_mutex_t lock; /* of what is below */
@@ -47,6 +49,7 @@ static void release(struct generation *g) {
     pthread_mutex_destroy(&g->lock);
     pthread_mutex_destroy(&g->grammar);
     answer_free(g->answer);
+    if (g->has) instances_let_go(g->server, g->has, g->dismiss);
     free(g->sources);
     free(g);
 }
@@ -302,16 +305,28 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
     json_error_t why;
     json_t *body = json_text(x->body.data ? x->body.data : "", x->body.n,
                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-    buffer_free(&x->body);
     if (!body)
         return fault_set(f, 400, NULL, "invalid_json",
                          "the body is not JSON: line %d, column %d: %s", why.line, why.column,
                          why.text);
     struct served *m = models_choose(s, body, f);
-    if (!m) {
+    bool dismiss = dialect == DIALECT_OLLAMA && others_dismisses(body);
+    if (m && dialect == DIALECT_OLLAMA && others_asks_nothing(x, body) && dismiss) {
+        instances_dismiss(s, m->instance);
+        others_loaded(x, m, false);
         json_decref(body);
         return false;
     }
+    if (!m || !instances_have(x, m, f)) {
+        json_decref(body);
+        return false;
+    }
+    if (dialect == DIALECT_OLLAMA && others_asks_nothing(x, body)) {
+        others_loaded(x, m, true);
+        json_decref(body);
+        return false;
+    }
+    buffer_free(&x->body);
     if (dialect == DIALECT_OLLAMA && !strcmp(x->path, "/api/generate"))
         json_object_set_new(body, "api_generate", json_true());
     if (!strcmp(x->path, "/infill")) json_object_set_new(body, "infill", json_true());
@@ -336,13 +351,16 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
     g->connection = x->connection;
     g->fd = info ? info->connect_fd : -1;
     g->sent = lm_now();
+    g->has = x->has;
+    g->dismiss = dismiss;
+    x->has = NULL;
     x->generation = g;
     return true;
 }
 
 enum MHD_Result generation_start(struct exchange *x, enum dialect dialect) {
     struct fault f;
-    if (!prepare(x, dialect, &f)) return http_fault(x, &f);
+    if (!prepare(x, dialect, &f)) return x->wants || x->reply_status ? MHD_YES : http_fault(x, &f);
     enlist(x->generation);
     if (!submit(x->generation, &f)) {
         delist(x->generation);

@@ -169,6 +169,8 @@ static void completed(void *user, struct MHD_Connection *c, void **request,
     client_waits(x, true);
     http_metrics_answer(&s->metrics, x->status, x->status == 429);
     generation_leave(x);
+    if (x->has) instances_let_go(s, x->has, false);
+    free(x->unloaded);
     buffer_free(&x->body);
     buffer_free(&x->reply);
     free(x);

@@ -218,25 +218,40 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
 
 static void write_engines(const struct metrics_of *models, int n, struct buffer *out) {
     double v[NOF_ENGINE];
-    for (int k = 0; models[0].stats && k < NOF_ENGINE; k++) {
+    for (int k = 0; k < NOF_ENGINE; k++) {
         head(out, of_engine[k].name, of_engine[k].type, of_engine[k].help);
         for (int i = 0; i < n; i++) {
+            if (!models[i].stats) continue;
             fill_values(models[i].stats, models[i].sizes, v);
             value(out, of_engine[k].name, models[i].name, v[k]);
         }
     }
 }
 
-/* The thread that launches is one for all models of the kernel. */
-static void write_phases(const struct engine_stats *s, struct buffer *out) {
+/* The thread that launches is one for all models of a kernel. */
+static void add_phases(const struct metrics_of *m, struct engine_phases *sum) {
+    if (!m->stats || !m->leads) return;
+    const struct engine_phases *t = &m->stats->phases;
+    sum->admit += t->admit;
+    sum->fill += t->fill;
+    sum->submit += t->submit;
+    sum->wait += t->wait;
+    sum->read += t->read;
+    sum->take += t->take;
+    sum->device += t->device;
+}
+
+static void write_phases(const struct metrics_of *models, int n, struct buffer *out) {
     static const char name[] = "etllm_step_seconds_total", device[] = "etllm_device_seconds_total";
-    const struct engine_phases *t = &s->phases;
+    struct engine_phases sum = {0}, *t = &sum;
+    for (int i = 0; i < n; i++)
+        add_phases(&models[i], t);
     const struct {
         const char *phase;
         double seconds;
     } rows[] = {{"admit", t->admit}, {"fill", t->fill}, {"submit", t->submit},
                 {"wait", t->wait},   {"read", t->read}, {"take", t->take}};
-    head(out, name, "counter", "What the seconds of the thread that launches went to.");
+    head(out, name, "counter", "What the seconds of the threads that launch went to.");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         buffer_format(out, "%s{step=\"%s\"} %.17g\n", name, rows[i].phase, rows[i].seconds);
     head(out, device, "counter", "Seconds that the device worked on launches; 0: not timed.");
@@ -246,7 +261,7 @@ static void write_phases(const struct engine_stats *s, struct buffer *out) {
 void metrics_write(const struct metrics_of *models, int n, struct buffer *out) {
     char name[64];
     write_engines(models, n, out);
-    if (models[0].stats) write_phases(models[0].stats, out);
+    write_phases(models, n, out);
     head(out, "vllm:request_success_total", "counter", "Texts that were ended, by why.");
     for (int i = 0; i < n; i++) {
         pthread_mutex_lock(&models[i].metrics->lock);

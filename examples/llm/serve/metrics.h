@@ -46,6 +46,7 @@ struct metrics_of {
     struct metrics *metrics;
     const struct engine_stats *stats; /* NULL: the engine is not there yet */
     const struct engine_sizes *sizes;
+    bool leads; /* of models of one kernel, the first */
 };
 /* All of the N models, as text; at least one. */
 void metrics_write(const struct metrics_of *models, int n, struct buffer *out);

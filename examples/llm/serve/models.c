@@ -55,11 +55,22 @@ static bool read_files(struct server *s, struct served *m, char *err) {
            infill_find(m->folder, m->tokenizer, &m->infill, err);
 }
 
-static bool open_engines(struct server *s, char *err) {
+static void forget_files(struct served *m) {
+    vocabulary_free(m->vocabulary);
+    chat_close(m->chat);
+    vectors_free(m->vectors);
+    tokenizer_free(m->tokenizer);
+    m->vocabulary = NULL;
+    m->chat = NULL;
+    m->vectors = NULL;
+    m->tokenizer = NULL;
+}
+
+static bool open_engines(struct server *s, const struct instance *k, char *err) {
     const struct serve_options *o = s->o;
     struct engine *engines[MAX_MODELS];
     struct engine_model models[MAX_MODELS];
-    struct engine_options e = {.kernel = o->kernel,
+    struct engine_options e = {.kernel = k->made.kernel,
                                .device = o->device,
                                .cache = o->cache,
                                .batch = o->batch,
@@ -74,13 +85,14 @@ static bool open_engines(struct server *s, char *err) {
                                .idle_seconds = o->idle_seconds,
                                .abort_launch = o->abort_launch,
                                .abort_again = o->abort_again};
-    for (int i = 0; i < s->nmodels; i++)
-        models[i] = (struct engine_model){o->models[i].part, s->models[i].folder,
-                                          s->models[i].stops.ids, s->models[i].stops.n};
-    if (!engine_open(&e, models, s->nmodels, engines, err)) return false;
-    for (int i = 0; i < s->nmodels; i++) {
-        s->models[i].engine = engines[i];
-        engine_sizes(engines[i], &s->models[i].sizes);
+    struct served *m = &s->models[k->first];
+    for (int i = 0; i < k->n; i++)
+        models[i] = (struct engine_model){o->kernel ? o->models[k->first + i].part : NULL,
+                                          m[i].folder, m[i].stops.ids, m[i].stops.n};
+    if (!engine_open(&e, models, k->n, engines, err)) return false;
+    for (int i = 0; i < k->n; i++) {
+        m[i].engine = engines[i];
+        engine_sizes(engines[i], &m[i].sizes);
     }
     return true;
 }
@@ -143,36 +155,74 @@ static bool describe(const struct serve_options *o, struct served *m, char *err)
     return describe_vectors(m, err) && describe_formats(o, m, err);
 }
 
+/* Closes what was opened of it. */
+static void shut(struct server *s, const struct instance *k) {
+    struct served *m = &s->models[k->first];
+    engine_close(m->engine); /* and with it those of the others */
+    for (int i = 0; i < k->n; i++) {
+        m[i].engine = NULL;
+        forget_files(&m[i]);
+    }
+}
+
+static bool open_all(struct server *s, struct instance *k, char *err) {
+    const struct serve_options *o = s->o;
+    struct served *m = &s->models[k->first];
+    if (o->make && !o->make(o->user, o->models[k->first].folder, &k->made, err)) return false;
+    if (o->make) m->folder = k->made.folder;
+    for (int i = 0; i < k->n; i++)
+        if (!read_files(s, &m[i], err)) return false;
+    if (!open_engines(s, k, err)) return false;
+    for (int i = 0; i < k->n; i++)
+        if (!describe(o, &m[i], err)) return false;
+    return true;
+}
+
+bool models_open(struct server *s, struct instance *k, char *err) {
+    struct served *m = &s->models[k->first];
+    if (!open_all(s, k, err)) {
+        shut(s, k);
+        return false;
+    }
+    for (int i = 0; i < k->n; i++) {
+        const struct engine_sizes *z = &m[i].sizes;
+        m[i].open = true;
+        fprintf(stderr, "etllm: %s: %s on %s, %lld slots of %lld tokens%s\n",
+                s->o->make ? "loaded" : "ready", m[i].name, z->device, (long long)z->slots,
+                (long long)z->context, z->emulated ? " (emulated: no GPU is used)" : "");
+    }
+    return true;
+}
+
 bool models_load(struct server *s, char *err) {
-    for (int i = 0; i < s->nmodels; i++)
-        if (!read_files(s, &s->models[i], err)) return false;
-    if (!open_engines(s, err)) return false;
-    for (int i = 0; i < s->nmodels; i++)
-        if (!describe(s->o, &s->models[i], err)) return false;
+    for (int i = 0; i < s->ninstances && !s->o->make; i++) {
+        if (!models_open(s, &s->instances[i], err)) return false;
+        s->instances[i].state = INSTANCE_OPEN;
+    }
     return true;
 }
 
 void models_free(struct server *s) {
     pool_close(s->masks); /* they wake engines */
     s->masks = NULL;
-    engine_close(s->models[0].engine); /* and with it those of the others */
-    for (int i = 0; i < s->nmodels; i++) {
-        struct served *m = &s->models[i];
-        vocabulary_free(m->vocabulary);
-        chat_close(m->chat);
-        vectors_free(m->vectors);
-        tokenizer_free(m->tokenizer);
-        metrics_free(&m->metrics);
-    }
+    for (int i = 0; i < s->ninstances; i++)
+        shut(s, &s->instances[i]);
+    for (int i = 0; i < s->nmodels; i++)
+        metrics_free(&s->models[i].metrics);
 }
 
 bool models_name(struct server *s, char *err) {
     const struct serve_options *o = s->o;
     s->nmodels = o->nmodels;
+    s->ninstances = o->make ? o->nmodels : 1;
     for (int i = 0; i < s->nmodels; i++) {
         struct served *m = &s->models[i];
         metrics_init(&m->metrics);
+        struct instance *k = &s->instances[o->make ? i : 0];
         m->folder = o->models[i].folder;
+        m->instance = k;
+        if (!k->n++) k->first = i;
+        if (o->kernel) snprintf(k->made.kernel, sizeof k->made.kernel, "%s", o->kernel);
         set_name(m, o->models[i].part ? o->models[i].part : s->nmodels == 1 ? o->name : NULL);
         if (models_find(s, m->name) != m)
             return llm_fail(err, "two models are called %s: name them, as in NAME=DIR", m->name);
@@ -188,6 +238,16 @@ struct served *models_find(struct server *s, const char *name) {
     return NULL;
 }
 
+/* Ollama's clients name a version too. */
+static struct served *find_tagged(struct server *s, const char *name) {
+    char bare[256];
+    const char *tag = strstr(name, ":latest");
+    struct served *m = models_find(s, name);
+    if (m || !tag || tag[7]) return m;
+    snprintf(bare, sizeof bare, "%.*s", (int)(tag - name), name);
+    return models_find(s, bare);
+}
+
 const char *models_list(const struct server *s, const char *between, char *out, size_t bytes) {
     size_t n = 0;
     out[0] = 0;
@@ -201,7 +261,7 @@ struct served *models_choose(struct server *s, const json_t *body, struct fault 
     char all[400];
     if (s->nmodels == 1) return &s->models[0]; /* if it is another, what reads the body says so */
     models_list(s, ", ", all, sizeof all);
-    struct served *m = json_is_string(name) ? models_find(s, json_string_value(name)) : NULL;
+    struct served *m = json_is_string(name) ? find_tagged(s, json_string_value(name)) : NULL;
     if (m) return m;
     if (s->o->lenient) return &s->models[0];
     if (json_is_string(name))

@@ -28,10 +28,13 @@ static enum MHD_Result health(struct exchange *x) {
     }
 }
 
-static json_t *about_model(const struct server *s, const struct served *m) {
-    return json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", m->name, "object", "model", "created",
-                     (json_int_t)s->created, "owned_by", "etllm", "max_model_len",
-                     (json_int_t)m->sizes.context);
+static json_t *about_model(struct server *s, const struct served *m) {
+    json_t *about = json_pack("{s:s, s:s, s:I, s:s, s:{s:s}}", "id", m->name, "object", "model",
+                              "created", (json_int_t)s->created, "owned_by", "etllm", "status",
+                              "value", instances_state(s, m->instance));
+    if (m->open)
+        json_object_set_new(about, "max_model_len", json_integer((json_int_t)m->sizes.context));
+    return about;
 }
 
 static enum MHD_Result models(struct exchange *x) {
@@ -53,27 +56,33 @@ static enum MHD_Result metrics(struct exchange *x) {
     struct metrics_of of[MAX_MODELS];
     struct engine_stats stats[MAX_MODELS];
     char all[4096];
-    bool ready = s->state != STATE_LOADING;
     for (int i = 0; i < s->nmodels; i++) {
         struct served *m = &s->models[i];
+        bool ready = m->open;
         if (ready) engine_stats(m->engine, &stats[i]);
-        of[i] = (struct metrics_of){m->name, &m->metrics, ready ? &stats[i] : NULL, &m->sizes};
+        of[i] = (struct metrics_of){m->name, &m->metrics, ready ? &stats[i] : NULL, &m->sizes,
+                                    m->instance->first == i};
     }
     metrics_write(of, s->nmodels, &b);
     http_metrics_write(&s->metrics, models_list(s, ",", all, sizeof all), log_lost(s->log), &b);
     return http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", &b);
 }
 
-/* "?model=NAME", or the first. */
-static const struct served *asked(struct exchange *x) {
+/* "?model=NAME", or the first. NULL with the fault. */
+static const struct served *asked(struct exchange *x, struct fault *f) {
     const char *name = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "model");
-    return name ? models_find(x->server, name) : &x->server->models[0];
+    const struct served *m = name ? models_find(x->server, name) : &x->server->models[0];
+    if (!m) fault_set(f, 404, "model", "model_not_found", "there is no such model");
+    if (m && !m->open)
+        fault_set(f, 503, "model", "not_loaded", "the model '%s' is not loaded", m->name);
+    return m && m->open ? m : NULL;
 }
 
 static enum MHD_Result props(struct exchange *x) {
-    const struct served *m = asked(x);
+    struct fault f;
+    const struct served *m = asked(x, &f);
     struct engine_stats t;
-    if (!m) return refuse(x, 404, "model_not_found", "there is no such model");
+    if (!m) return http_fault(x, &f);
     const struct engine_sizes *z = &m->sizes;
     const struct sampling *u = &m->model.usual;
     engine_stats(m->engine, &t);
@@ -96,8 +105,9 @@ static enum MHD_Result props(struct exchange *x) {
 }
 
 static enum MHD_Result slots(struct exchange *x) {
-    const struct served *m = asked(x);
-    if (!m) return refuse(x, 404, "model_not_found", "there is no such model");
+    struct fault f;
+    const struct served *m = asked(x, &f);
+    if (!m) return http_fault(x, &f);
     struct engine_slot *slot = calloc((size_t)m->sizes.slots + 1, sizeof *slot);
     json_t *list = json_array();
     if (slot) engine_slots(m->engine, slot);
@@ -178,8 +188,12 @@ static enum MHD_Result with_body(struct exchange *x,
     struct fault f;
     json_t *body = read_body(x, &f);
     if (!body) return http_fault(x, &f);
-    const struct served *m = models_choose(x->server, body, &f);
-    enum MHD_Result result = m ? then(x, m, body) : http_fault(x, &f);
+    struct served *m = models_choose(x->server, body, &f);
+    enum MHD_Result result = MHD_YES;
+    if (m && instances_have(x, m, &f))
+        result = then(x, m, body);
+    else if (!x->wants)
+        result = http_fault(x, &f);
     json_decref(body);
     return result;
 }
@@ -191,11 +205,24 @@ static enum MHD_Result detokenize(struct exchange *x) {
     return with_body(x, detokenize_body);
 }
 
+/* It must not be loaded for that. */
+static enum MHD_Result unload(struct exchange *x) {
+    struct fault f;
+    json_t *body = read_body(x, &f);
+    struct served *m = body ? models_choose(x->server, body, &f) : NULL;
+    enum MHD_Result result = m ? others_unload(x, m, body) : http_fault(x, &f);
+    json_decref(body);
+    return result;
+}
+
 static enum MHD_Result apply_template(struct exchange *x) {
     return with_body(x, others_apply_template);
 }
 static enum MHD_Result count_tokens(struct exchange *x) {
     return with_body(x, others_count_tokens);
+}
+static enum MHD_Result load(struct exchange *x) {
+    return with_body(x, others_load);
 }
 static enum MHD_Result show(struct exchange *x) {
     return with_body(x, others_show);
@@ -260,11 +287,15 @@ static const struct row {
     {"GET", "/metrics", metrics, EARLY},
     {"GET", "/v1/models", models, EARLY},
     {"GET", "/v1/models/", model, EARLY | BELOW},
+    {"GET", "/models", models, EARLY},
+    {"POST", "/models/load", load, WORKS | LONG},
+    {"POST", "/models/unload", unload, LONG},
     {"GET", "/props", props, 0},
     {"GET", "/slots", slots, 0},
     {"GET", "/version", others_version, OPEN | EARLY},
     {"GET", "/api/version", others_version, OPEN | EARLY},
     {"GET", "/api/tags", others_tags, EARLY},
+    {"GET", "/api/ps", others_running, EARLY},
     {"POST", "/api/show", show, 0},
     {"POST", "/api/chat", ollama, WORKS | LONG},
     {"POST", "/api/generate", ollama, WORKS | LONG},
@@ -352,10 +383,18 @@ static void work(void *user) {
     struct MHD_Connection *connection = x->connection;
     x->working = true;
     enum MHD_Result result = x->handle(x);
+    if (x->wants) {
+        instances_park(x); /* which may let it go on at once, elsewhere */
+        return;
+    }
     if (result != MHD_YES && !x->reply_status) refuse(x, 500, NULL, "out of memory");
     x->working = false;
     x->worked = true;
     MHD_resume_connection(connection);
+}
+
+void route_again(struct exchange *x) {
+    if (!pool_add(x->server->readers, work, x)) work(x);
 }
 
 static enum MHD_Result later(struct exchange *x, handler *handle) {

@@ -144,14 +144,9 @@ static bool begin(struct server *s, char *err) {
     say("listening on %s", s->where);
     s->has_watcher = pthread_create(&s->watcher, NULL, serve_watch, s) == 0;
     if (!s->has_watcher) return llm_fail(err, "cannot start a thread");
-    if (!models_load(s, err)) return false;
+    if (!models_load(s, err) || !instances_start(s, err)) return false;
     s->state = STATE_READY;
-    for (int i = 0; i < s->nmodels; i++) {
-        const struct engine_sizes *z = &s->models[i].sizes;
-        say("ready: %s on %s, %lld slots of %lld tokens%s", s->models[i].name, z->device,
-            (long long)z->slots, (long long)z->context,
-            z->emulated ? " (emulated: no GPU is used)" : "");
-    }
+    if (o->make) say("ready: %d models, each loaded when it is asked for", s->nmodels);
     return true;
 }
 
@@ -187,6 +182,7 @@ static bool wait_for_end(struct server *s) {
 
 static void end(struct server *s) {
     s->unwatched = true;
+    instances_stop(s); /* requests that it keeps are answered */
     if (s->has_watcher) pthread_join(s->watcher, NULL);
     http_stop(s);
     models_free(s);
@@ -203,6 +199,8 @@ int serve(const struct serve_options *o) {
     s.listener = -1;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.idle, NULL);
+    pthread_mutex_init(&s.loading, NULL);
+    pthread_cond_init(&s.changed, NULL);
     http_metrics_init(&s.metrics);
     bool ok = models_name(&s, err) && begin(&s, err);
     if (!ok) llm_complain("%s", err);

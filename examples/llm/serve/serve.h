@@ -5,17 +5,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One of the models that the kernel holds. */
 struct serve_model {
     const char *part;   /* its name in the kernel, and for clients; NULL: the one in its place */
-    const char *folder; /* its checkpoint */
+    const char *folder; /* its checkpoint; where kernels are made, what MAKE is to make one of */
 };
 
-enum { MAX_MODELS = 16 };
+enum { MAX_MODELS = 64, SERVE_PATH = 4096 };
+
+/* A kernel that was made of a model, and the checkpoint that goes with it. */
+struct serve_made {
+    char kernel[SERVE_PATH], folder[SERVE_PATH];
+};
 
 struct serve_options {
-    uint64_t cache; /* of experts, bytes */
-    const char *kernel, *device;
+    uint64_t cache;              /* of experts, bytes */
+    const char *kernel, *device; /* KERNEL holds all models; NULL: each has one of its own, which
+                                    MAKE makes when the model is asked for first */
+    bool (*make)(void *user, const char *model, struct serve_made *out, char *err);
+    void *user;     /* of MAKE */
+    int64_t loaded; /* most of these that have the device's memory at once; 0: any number */
     struct serve_model models[MAX_MODELS];
     int nmodels;
     const char *host, *unix_path;

@@ -26,6 +26,8 @@ struct pool; /* work.c */
 struct served {
     char name[256]; /* for clients */
     const char *folder;
+    struct instance *instance;
+    atomic_bool open; /* what is below is there, and remains */
     struct tokenizer *tokenizer;
     struct vocabulary *vocabulary;
     struct stops stops;
@@ -38,11 +40,29 @@ struct served {
     struct metrics metrics;
 };
 
+/* A kernel with its models, which are opened, sleep and wake together. */
+struct instance {
+    int first, n; /* of the models */
+    struct serve_made made;
+    /* With the lock of instances held: */
+    enum { INSTANCE_NEW, INSTANCE_OPEN, INSTANCE_BUSY } state; /* BUSY: it is being changed */
+    int users;                /* requests that it is kept awake for */
+    double used;              /* when one had it last */
+    bool dismissed;           /* it is to sleep as soon as nobody has it */
+    struct exchange *waiting; /* until it can be had */
+};
+
 struct server {
     const struct serve_options *o;
     struct served models[MAX_MODELS];
     int nmodels;
-    struct keys *keys; /* NULL: everybody may */
+    struct instance instances[MAX_MODELS];
+    int ninstances;
+    pthread_mutex_t loading; /* the lock of instances */
+    pthread_cond_t changed;
+    pthread_t loader;
+    bool has_loader, unloading, unloaded; /* it is to end, it has ended */
+    struct keys *keys;                    /* NULL: everybody may */
     struct log *log;
     struct http_metrics metrics;
     struct MHD_Daemon *daemon;
@@ -95,6 +115,9 @@ struct exchange {
      */
     enum MHD_Result (*handle)(struct exchange *);
     bool working, worked;
+    struct instance *wants, *has; /* it waits for one; it keeps one awake until it is over */
+    char *unloaded;               /* why that one cannot be had; NULL: nothing is in the way */
+    struct exchange *next_waiting;
     struct buffer reply;
     const char *reply_type;
     int reply_status; /* 0: none was given */
@@ -102,13 +125,31 @@ struct exchange {
 
 /* models.c: what is served. */
 bool models_name(struct server *, char *err); /* before anything is loaded */
+/* All that are of a kernel which is there. */
 bool models_load(struct server *, char *err);
+/* Those of an instance that was not opened yet. */
+bool models_open(struct server *, struct instance *, char *err);
 void models_free(struct server *);
 struct served *models_find(struct server *, const char *name); /* NULL: there is none */
 /* The one that a request names; where there is one only, that. NULL with the fault. */
 struct served *models_choose(struct server *, const json_t *body, struct fault *);
 /* "a, b", for people and for labels. */
 const char *models_list(const struct server *, const char *between, char *out, size_t bytes);
+
+/* instances.c: which kernels have the device's memory. */
+bool instances_start(struct server *, char *err);
+void instances_stop(struct server *);
+/* The request has the model until it is over, as X->HAS says. False: it must wait, where X->WANTS
+ * says so, for instances_park; else the fault says why it cannot be had. */
+bool instances_have(struct exchange *, struct served *, struct fault *);
+/* Keeps a request until it can have what it wants, and lets it go its route again. */
+void instances_park(struct exchange *);
+/* DISMISS: it sleeps as soon as nobody has it. */
+void instances_let_go(struct server *, struct instance *, bool dismiss);
+void instances_dismiss(struct server *, struct instance *);
+bool instances_unload(struct server *, struct instance *, char *err);
+/* "loaded", "loading", "unloaded". */
+const char *instances_state(struct server *, struct instance *);
 
 /* serve.c: the watcher's thread, given the server: looks after connections that are slow, and those
  * that have gone, until it is UNWATCHED. */
@@ -137,6 +178,8 @@ const char *hosts_origin(const struct server *, const char *origin);
 
 /* routes.c */
 enum MHD_Result route(struct exchange *);
+/* A reader goes on with a request that was kept. */
+void route_again(struct exchange *);
 
 /* others.c: what is asked beside texts. */
 enum MHD_Result others_version(struct exchange *);
@@ -144,6 +187,14 @@ enum MHD_Result others_sleep(struct exchange *);
 enum MHD_Result others_wake(struct exchange *);
 enum MHD_Result others_is_sleeping(struct exchange *);
 enum MHD_Result others_tags(struct exchange *);
+/* Ollama's way to load and unload: a request without a prompt; with keep_alive 0 the model is let
+ * go. */
+bool others_asks_nothing(const struct exchange *, const json_t *body);
+bool others_dismisses(const json_t *body);
+enum MHD_Result others_loaded(struct exchange *, const struct served *, bool loaded);
+enum MHD_Result others_running(struct exchange *);
+enum MHD_Result others_load(struct exchange *, const struct served *, const json_t *body);
+enum MHD_Result others_unload(struct exchange *, const struct served *, const json_t *body);
 enum MHD_Result others_apply_template(struct exchange *, const struct served *, const json_t *body);
 enum MHD_Result others_count_tokens(struct exchange *, const struct served *, const json_t *body);
 enum MHD_Result others_show(struct exchange *, const struct served *, const json_t *body);
