@@ -66,8 +66,9 @@ stage() {
 }
 
 # Not with the sanitizers, which make them several times slower: whole models on other GPUs and long runs
-# at random, whose code the tests that remain also go through; and what runs no code of ours.
-long='-LE slow -E ^spin$|^tree$|^rooms$|^dynamic.gfx|^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
+# at random, whose code the tests that remain also go through (verify.texts.more that of verify.texts, with twenty times the mutants,
+# eti.texts.flags.models that of eti.texts.flags and eti.texts.models: over 900 s each); and what runs no code of ours.
+long='-LE slow -E ^spin$|^tree$|^rooms$|^dynamic.gfx|^targets_|^isa_(corpus|random)_|^verify.mutants|^verify.texts.more$|^eti.stages$|^eti.texts.flags.models$'
 
 # Seconds a test may take. At full length some take three minutes of a machine that does nothing else.
 limit=300

@@ -426,6 +426,11 @@ static void widen(struct symbolic *s, struct vs_relation *r, int from, int to, v
     }
 }
 
+bool vs_is_told(const struct symbolic *s, int edge, int to, vs_mode m) {
+    return counts(&s->edge[edge], to, m) && s->edge[edge].rel->told;
+}
+
+/* A relation has room for some pieces: what an edge says comes before what several say together. */
 const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mode m) {
     int64_t key = (((int64_t)from * s->v->ninst + to) * VS_MODES + m) + 1;
     make_sets(s, m);
@@ -438,12 +443,11 @@ const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mod
         vs_add_piece(r, (struct vs_piece){0, NULL});
     } else if (s->depth < DEEP && bit(s->reach[m][to], from)) {
         s->depth++;
+        for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next)
+            if (vs_is_told(s, i, to, m) && s->edge[i].from == from) vs_add_all(r, s->edge[i].rel);
         for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next) {
             const struct vs_edge *e = &s->edge[i];
-            if (!counts(e, to, m) || !e->rel->told || e->from < from) continue;
-            if (e->from == from)
-                vs_add_all(r, e->rel);
-            else
+            if (vs_is_told(s, i, to, m) && e->from > from)
                 vs_compose(s, vs_before(s, from, e->from, m), e->from, e->rel, from, to, r);
         }
         int own = carried_from(s, to, m);
@@ -583,12 +587,11 @@ bool vs_ordered(struct symbolic *s, vl_sys *q, int from, int to, vs_mode m,
     for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next) {
         const struct vs_edge *e = &s->edge[i];
         if (!counts(e, to, m) || e->from < from) continue;
-        if (b->early && e->wait < first && e->rel->told) {
-            if (e->from == from)
-                vs_add_all(&all, e->rel);
-            else
-                vs_compose(s, vs_before(s, from, e->from, m), e->from, e->rel, from, to, &all);
-        }
+        bool waited = b->early && e->wait < first && e->rel->told;
+        if (waited && e->from == from)
+            vs_add_all(&all, e->rel);
+        else if (waited)
+            vs_compose(s, vs_before(s, from, e->from, m), e->from, e->rel, from, to, &all);
         if (!b->early && (!e->rel->told || !e->rel->n))
             add_edge_of_data(s, e, from, to, m, b, &all);
     }

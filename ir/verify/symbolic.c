@@ -186,13 +186,28 @@ static bool unordered(struct symbolic *s, int i, int j, const struct vf_access *
                    p->tensors[b->tensor].name, with);
 }
 
+/* What waits of J itself say of I is enough: most often it is, and asked sooner than what follows
+ * from several waits. */
+static bool is_awaited(struct symbolic *s, vl_sys *q, int i, int j, vs_mode m) {
+    struct vs_relation own = {0};
+    for (int e = s->first_edge[j]; e >= 0; e = s->edge[e].next)
+        if (s->edge[e].from == i && vs_is_told(s, e, j, m)) vs_add_all(&own, s->edge[e].rel);
+    s->searching = false;
+    bool ok = own.n && vs_covered(s, q, &own, 0);
+    s->searching = true;
+    return ok;
+}
+
 static bool check_pair(struct symbolic *s, int i, int j, const struct vf_pair *p, vs_mode m) {
     const struct vf_access *a = &s->v->grid[s->v->inst[i].grid].access[p->a];
     const struct vf_access *b = &s->v->grid[s->v->inst[j].grid].access[p->b];
     s->v->report->pairs++;
     if (!b->early && vs_is_full(s, i, j, m)) return true;
-    vs_prepare(s, i, j, m);
     vl_sys *q = vs_system(s);
+    push_conflict(s, q, i, j, a, b, m == VS_LOCAL);
+    if (!b->early && is_awaited(s, q, i, j, m)) return true;
+    vs_prepare(s, i, j, m);
+    q = vs_system(s);
     push_conflict(s, q, i, j, a, b, m == VS_LOCAL);
     return vs_ordered(s, q, i, j, m, b) || unordered(s, i, j, a, b);
 }

@@ -138,6 +138,8 @@ void vs_compose(struct symbolic *, const struct vs_relation *a, int mid,
 
 /* ---- relate.c */
 bool vs_list_edges(struct symbolic *);
+/* The edge, one of those to TO, counts, and its wait reads no tensor. */
+bool vs_is_told(const struct symbolic *, int edge, int to, vs_mode);
 /* To be called before what vs_ordered is asked about is written down. */
 void vs_prepare(struct symbolic *, int from, int to, vs_mode);
 /* Every task of instance FROM that is, with one of TO and others, a solution of Q is done before

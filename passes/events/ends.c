@@ -3,7 +3,7 @@
  * here is refused by the verifier. */
 #include "passes/events/int.h"
 
-enum { MOST_SYMS = 4, MOST_VARS = 8 };
+enum { MOST_SYMS = 8, MOST_VARS = 8 };
 
 struct ends {
     const struct events *e;
@@ -33,6 +33,14 @@ static int64_t most_behind(struct ends *s, et_expr lo, et_expr hi) {
     return most;
 }
 
+static bool depends(const struct ends *s, et_expr lo, et_expr hi, int sym) {
+    const et_exprs *x = s->e->x;
+    bool found = et_expr_has(x, lo, ET_X_SYM, sym) || et_expr_has(x, hi, ET_X_SYM, sym);
+    for (int i = 0; i < s->n && !found; i++)
+        found = et_expr_has(x, s->extent[i], ET_X_SYM, sym);
+    return found;
+}
+
 int64_t events_most_behind(const struct events *e, const et_grid *g, et_expr lo, et_expr hi) {
     struct ends s = {.e = e, .g = g};
     const et_func *f = &e->p->funcs[g->func];
@@ -44,12 +52,15 @@ int64_t events_most_behind(const struct events *e, const et_grid *g, et_expr lo,
         add_end(&s, f->coord[c], g->extent[c]);
     for (int l = g->loop; l >= 0; l = e->p->g->loops[l].parent)
         add_end(&s, e->p->g->loops[l].var, et_var_extent(e->x, e->p->g->loops[l].var));
+    int end_of[ET_MAX_SYMS], nends = 0; /* the dims that decide, each at an end of its own */
     int n = et_sym_count(e->x) < ET_MAX_SYMS ? et_sym_count(e->x) : ET_MAX_SYMS;
-    for (unsigned corner = 0; corner < 1u << (n < MOST_SYMS ? n : MOST_SYMS); corner++) {
+    for (int i = 0; i < n; i++)
+        end_of[i] = depends(&s, lo, hi, i) ? nends++ : 0;
+    for (unsigned corner = 0; corner < 1u << (nends < MOST_SYMS ? nends : MOST_SYMS); corner++) {
         for (int i = 0; i < n; i++) {
             int64_t least, largest;
             et_sym_range(e->x, i, &least, &largest);
-            s.syms[i] = corner >> (i % MOST_SYMS) & 1 ? largest : least;
+            s.syms[i] = corner >> (end_of[i] % MOST_SYMS) & 1 ? largest : least;
         }
         int64_t behind = most_behind(&s, lo, hi);
         most = behind > most ? behind : most;

@@ -41,3 +41,26 @@ rm out.eti
 refused chained.eti 's/max(0, i0 - 1) .. i0 - 1\]/max(0, i0 - 2) .. i0 - 2]/' 'is not proved right\|schedule is wrong'
 refused chained.eti 's/min(i0 + 1, (N + 3) \/ 4 - 1)/i0/' 'which task scan\[i0=.*no event orders'
 refused chained.eti 's/min(i0 \* 16 + 15, (N + 3) \/ 4 - 1)\]/min(i0 * 16 + 14, (N + 3) \/ 4 - 1)]/' 'is not proved right\|schedule is wrong'
+rm -f out.eti
+
+# Updates of one state by tiles that dims of their own count: a tile's box of tiles of the one before may be empty, by whichever dims.
+updates() { # COUNT
+    awk -v n="$1" 'BEGIN { print "model updates"
+        for (i = 0; i < n; i++) printf "dim D%d in 1..9\ninput x%d : f32[D%d, 8]\n", i, i, i
+        print "state s : f32[16, 8]"
+        for (i = 0; i < n; i++) printf "s[iota(D%d)] = softmax(x%d)\n", i, i
+        print "output y = s * 1" }'
+}
+for n in 5 14; do
+    updates $n > updates.etg
+    accepted updates.etg
+done
+updates 7 > updates.etg
+accepted updates.etg
+mv out.eti updates.eti
+accepted updates.eti
+sed '/task @s_update_5 /,/notify/ { /wait %s_update\[/d; }' out.eti > wrong.eti
+cmp -s out.eti wrong.eti && fail "no wait of the first update"
+rm out.eti
+"$bin/etcc" wrong.eti --to scheduled -o out.eti 2> said && fail "updates without a wait: accepted"
+grep -q 'task s_update_5\[i0=.*which task s_update\[i0=.*no event orders' said || fail "updates without a wait: $(cat said)"

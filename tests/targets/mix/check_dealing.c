@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODELS = 2, MAX_CUS = 64, MAX_SYMS = 16, WHOLE = 1000000, MOST = 1 << 20 };
+enum { MODELS = 2, MAX_CUS = 64, WHOLE = 1000000, MOST = 1 << 20 };
 
 static struct {
     const char *folder;
     char kernel[1024], now[320];
     et_arena *arena;
     et_program *p;
-    int64_t syms[MAX_SYMS];
+    int64_t syms[ET_MAX_SYMS];
     uint64_t state;
     int launches, sliced;
     int spread[ETRT_MAX_DIES +
