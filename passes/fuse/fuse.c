@@ -83,15 +83,26 @@ static const et_node *node_of(const et_graph *g, et_value v) {
     return val && val->kind == ET_V_NODE ? &g->nodes[val->node] : NULL;
 }
 
-/* Which temporaries say whose blocks are, and where rows are, of the same grouping: it has the
- * number of the value that says where groups begin. */
+/* The number of the grouping whose value BEGINS says where groups begin: they are counted as their
+ * tensors come, since numbers of values depend on whether the graph was read. */
+static int number_of(et_value *groupings, int *n, et_value begins) {
+    for (int i = 0; i < *n; i++)
+        if (groupings[i].id == begins.id) return i + 1;
+    groupings[(*n)++] = begins;
+    return *n;
+}
+
+/* Which temporaries say whose blocks are, and where rows are, of the same grouping. */
 static void note_groupings(et_program *p) {
+    int count = 0;
+    et_value *groupings = et_alloc(p->g->arena, (size_t)p->ntensors * sizeof *groupings);
     for (int i = 0; i < p->ntensors; i++) {
         et_tensor *t = &p->tensors[i];
         const et_node *n = t->kind == ET_TENSOR_TEMP ? node_of(p->g, t->value) : NULL;
-        if (n && n->op == &et_op_group_place) t->grouping.number = n->args[2].id;
+        if (n && n->op == &et_op_group_place)
+            t->grouping.number = number_of(groupings, &count, n->args[2]);
         if (n && n->op == &et_op_group_owner) {
-            t->grouping.number = n->args[0].id;
+            t->grouping.number = number_of(groupings, &count, n->args[0]);
             t->grouping.pad = (int)et_attr_int(n, "pad", 0);
         }
     }
