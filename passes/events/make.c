@@ -214,6 +214,24 @@ static void make_events(struct events *e, int grid) {
     }
 }
 
+/* What there is too much of: a launch has a counter for each iteration of loops around a task. */
+static void too_many_counters(const et_program *p, const et_event *ev) {
+    const et_loop *most = NULL;
+    for (int d = 0; d < ev->rank; d++)
+        for (int l = 0; l < p->g->nloops; l++) {
+            const et_loop *lp = &p->g->loops[l];
+            if (lp->trips.id == ev->dim[d].id && lp->hi - lp->lo > 1 << 20 &&
+                (!most || lp->hi - lp->lo > most->hi - most->lo))
+                most = lp;
+        }
+    if (most)
+        et_diag(p->g->diags, ET_ERROR, most->loc,
+                "loop %s has too many iterations: each has event counters of its own", most->name);
+    else
+        et_diag(p->g->diags, ET_ERROR, (et_loc){0},
+                "%s needs too many event counters: lower the bounds of its dims", ev->name);
+}
+
 static bool place_events(et_program *p) {
     int64_t at = ET_EVENT_RESERVED;
     for (int i = 0; i < p->nevents; i++) {
@@ -224,8 +242,7 @@ static bool place_events(et_program *p) {
                 __builtin_mul_overflow(words, hi, &words))
                 words = INT64_MAX;
         if (words > 1 << 28 || at > 1 << 28) {
-            et_diag(p->g->diags, ET_ERROR, (et_loc){0},
-                    "%s needs too many event counters: lower the bounds of its dims", ev->name);
+            too_many_counters(p, ev);
             return false;
         }
         ev->base = (int)at;

@@ -70,6 +70,10 @@ input x : f32[8]'
 square='model m
 input x : f32[8, 8]'
 
+# A counter for each iteration: the loop is named, whose source has no dims to narrow.
+{ echo "$head"; echo 'a = x'; echo 'for l in 0..1000000000 { a = tanh(a) + l }'; echo 'output y = a'; } >loop_long.etg
+refused loop_long.etg 'loop_long.etg:4:.*loop l has too many iterations'
+
 # ---- long ----
 { echo "$head"; echo a=x; repeat 12000 'a=relu(a)'; echo output y=a; } >chain.etg
 passes chain.etg
