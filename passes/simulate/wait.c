@@ -183,7 +183,8 @@ double sim_notify(struct sim *s, int wg) {
     double fence = release_us(s, g), t = s->now + (fence > 0 ? sim_behind(s, fence) : 0);
     bool system = sim_tells_system(s, g);
     if (system)
-        t = (sent > t ? sent : t) + s->m->system_us;  /* its fence waits until all is there */
+        t = (sent > t ? sent : t) +
+            sim_behind(s, s->m->system_us);           /* its fence waits until all is there */
     each_arrival(s, wg, arrive, sent > t ? sent : t); /* words with tags are on their way alone */
     /* Whether an arrival was the last is known when its atomic comes back. */
     for (int i = 0; i < g->g->nnotifies; i++)
