@@ -6,8 +6,10 @@
 #include <string.h>
 
 enum {
-    THREADS = 4,                   /* that take requests and send answers; */
-    READERS = 3,                   /* that read JSON, render templates and cut texts to tokens; */
+    THREADS = 4, /* that take requests and send answers; */
+    READERS = 3, /* that read JSON, render templates and cut texts to tokens; */
+    PATIENT = 2,
+    BEHIND = 10,                   /* the same of large requests, and how far these stand back; */
     MASKS = 2,                     /* that ask grammars */
     CONNECTION_MEMORY = 64 * 1024, /* headers must fit */
 };
@@ -225,9 +227,10 @@ bool http_start(struct server *s, char *err) {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned connections = (unsigned)s->o->connections;
     unsigned threads = connections < THREADS ? 1 : THREADS;
-    s->readers = pool_make(READERS);
-    s->masks = pool_make(MASKS);
-    if (!s->readers || !s->masks) return llm_fail(err, "cannot start a thread");
+    s->readers = pool_make(READERS, 0);
+    s->patient = pool_make(PATIENT, BEHIND);
+    s->masks = pool_make(MASKS, 0);
+    if (!s->readers || !s->patient || !s->masks) return llm_fail(err, "cannot start a thread");
     s->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, silent, NULL,
         MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
@@ -241,7 +244,8 @@ bool http_start(struct server *s, char *err) {
 
 void http_stop(struct server *s) {
     pool_close(s->readers); /* what they still read wakes connections */
-    s->readers = NULL;
+    pool_close(s->patient);
+    s->readers = s->patient = NULL;
     if (s->daemon) MHD_stop_daemon(s->daemon);
     s->daemon = NULL;
 }

@@ -393,14 +393,20 @@ static void work(void *user) {
     MHD_resume_connection(connection);
 }
 
+/* What is read of a large request takes seconds: short ones do not wait for that. */
+static struct pool *readers_of(const struct exchange *x) {
+    enum { LARGE = 256 << 10 };
+    return x->body.n > LARGE ? x->server->patient : x->server->readers;
+}
+
 void route_again(struct exchange *x) {
-    if (!pool_add(x->server->readers, work, x)) work(x);
+    if (!pool_add(readers_of(x), work, x)) work(x);
 }
 
 static enum MHD_Result later(struct exchange *x, handler *handle) {
     x->handle = handle;
     MHD_suspend_connection(x->connection);
-    if (pool_add(x->server->readers, work, x)) return MHD_YES;
+    if (pool_add(readers_of(x), work, x)) return MHD_YES;
     MHD_resume_connection(x->connection);
     return refuse(x, 500, NULL, "out of memory");
 }

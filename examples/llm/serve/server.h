@@ -67,6 +67,7 @@ struct server {
     struct http_metrics metrics;
     struct MHD_Daemon *daemon;
     struct pool *readers; /* requests that are read; */
+    struct pool *patient; /* large ones, which no other waits for; */
     struct pool *masks;   /* which tokens grammars allow: no request waits for them */
     int listener;
     char where[300]; /* what it listens to, for people */
@@ -200,7 +201,8 @@ enum MHD_Result others_count_tokens(struct exchange *, const struct served *, co
 enum MHD_Result others_show(struct exchange *, const struct served *, const json_t *body);
 
 /* work.c: threads that do one thing after the other. NULL: they cannot be begun. */
-struct pool *pool_make(int threads);
+/* NICE: how far they stand back behind other threads, as nice(1) has it. */
+struct pool *pool_make(int threads, int nice);
 bool pool_add(struct pool *, void (*run)(void *), void *user); /* false: no memory */
 void pool_close(struct pool *); /* does what was added first; NULL is fine */
 

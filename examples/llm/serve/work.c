@@ -1,6 +1,9 @@
 /* Threads that do what takes long, so that it keeps nobody waiting who only streams. */
 #include "examples/llm/serve/server.h"
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct item {
     struct item *next;
@@ -15,12 +18,14 @@ struct pool {
     pthread_cond_t wake;
     struct item *first, **last;
     pthread_t threads[MOST_THREADS];
-    int n;
+    int n, nice;
     bool stop;
 };
 
 static void *work(void *user) {
     struct pool *p = user;
+    /* Of this thread alone; that it cannot be is no harm. */
+    if (p->nice) setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), p->nice);
     pthread_mutex_lock(&p->lock);
     while (p->first || !p->stop) {
         struct item *item = p->first;
@@ -39,12 +44,13 @@ static void *work(void *user) {
     return NULL;
 }
 
-struct pool *pool_make(int threads) {
+struct pool *pool_make(int threads, int nice) {
     struct pool *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     p->last = &p->first;
+    p->nice = nice;
     while (p->n < threads && p->n < MOST_THREADS &&
            pthread_create(&p->threads[p->n], NULL, work, p) == 0)
         p->n++;

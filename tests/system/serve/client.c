@@ -1,6 +1,8 @@
 /* serve_client MODE http://127.0.0.1:PORT ...: clients of the server that curl cannot be.
  *
- * together ADDRESS CLIENTS REQUESTS  every answer is the one that its request got alone
+ * together ADDRESS CLIENTS REQUESTS [FILE]  every answer is the one that its request got alone;
+ *                                    FILE: the bodies of requests, a line each
+ * attack ADDRESS SECONDS HONEST      what HONEST clients wait alone, and beside those that harm
  * full ADDRESS CLIENTS               so many at once: some get 429, all others an answer
  * slow ADDRESS                       who does not say what it wants is let go
  * ends ADDRESS N                     N that say no more before they asked are let go soon
@@ -13,6 +15,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,12 +151,33 @@ static void request(const char *body, bool stream, struct answer *a) {
 
 /* ---- many at once ---- */
 
-enum { WANTS = 14 };
-static struct want wants[WANTS];
+enum { WANTS = 14, MOST_WANTS = 256 };
+static struct want wants[MOST_WANTS];
+static int nwants;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long next, total, wrong;
 static long tokens;
 static double *seconds, *firsts;
+
+/* What the request W gets alone. */
+static void take_want(struct want *w) {
+    struct answer a;
+    request(w->body, false, &a);
+    if (a.status != 200) die("a request alone fails");
+    snprintf(w->text, sizeof w->text, "%s", a.text);
+    snprintf(w->finish, sizeof w->finish, "%s", a.finish);
+}
+
+static void read_wants(const char *file) {
+    FILE *f = fopen(file, "r");
+    if (!f) die("cannot read the file of requests");
+    while (nwants < MOST_WANTS && fgets(wants[nwants].body, sizeof wants->body, f)) {
+        wants[nwants].body[strcspn(wants[nwants].body, "\n")] = 0;
+        if (*wants[nwants].body) take_want(&wants[nwants++]);
+    }
+    fclose(f);
+    if (!nwants) die("the file has no requests");
+}
 
 static void make_wants(void) {
     static const char *const prompts[] = {"Once upon a time", "A fox and a turtle",
@@ -161,17 +185,14 @@ static void make_wants(void) {
                                           "It was a snowy day. Leo, a proud boy, was", "The"};
     srandom(7);
     for (int i = 0; i < WANTS; i++) {
-        struct answer a;
         snprintf(wants[i].body, sizeof wants[i].body,
                  "{\"prompt\":\"%s\",\"max_tokens\":%ld,\"temperature\":%s,\"seed\":%d,\"stop\":"
                  "\"garden\",\"ignore_eos\":%s}",
                  prompts[random() % 5], 3 + random() % 18, i % 2 ? "1.2" : "0", i,
                  i % 3 ? "false" : "true");
-        request(wants[i].body, false, &a);
-        if (a.status != 200) die("a request alone fails");
-        snprintf(wants[i].text, sizeof wants[i].text, "%s", a.text);
-        snprintf(wants[i].finish, sizeof wants[i].finish, "%s", a.finish);
+        take_want(&wants[i]);
     }
+    nwants = WANTS;
 }
 
 static void *ask_some(void *user) {
@@ -181,7 +202,7 @@ static void *ask_some(void *user) {
         long at = next++;
         pthread_mutex_unlock(&lock);
         if (at >= total) return NULL;
-        const struct want *w = &wants[rand_r(&state) % WANTS];
+        const struct want *w = &wants[rand_r(&state) % nwants];
         struct answer a;
         bool stream = rand_r(&state) % 2;
         request(w->body, stream, &a);
@@ -215,12 +236,15 @@ static void run_threads(long clients, void *(*work)(void *)) {
     free(threads);
 }
 
-static int together(long clients, long requests) {
+static int together(long clients, long requests, const char *file) {
     total = requests;
     seconds = calloc((size_t)requests, sizeof *seconds);
     firsts = calloc((size_t)requests, sizeof *firsts);
     if (!seconds || !firsts || requests < 1) die("out of memory");
-    make_wants();
+    if (file)
+        read_wants(file);
+    else
+        make_wants();
     double began = now();
     run_threads(clients, ask_some);
     double took = now() - began;
@@ -392,6 +416,136 @@ static int lines(long n) {
     return n ? 1 : 0;
 }
 
+/* ---- what harms ---- */
+
+static atomic_bool harmless; /* those that harm are to end */
+static atomic_long harms;
+
+/* A body of N bytes, given to PATH; whatever comes back. */
+static void give(const char *path, const char *body, size_t n) {
+    char head[256];
+    int fd = open_connection();
+    snprintf(
+        head, sizeof head,
+        "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
+        path, n);
+    double first;
+    if (send_all(fd, head, strlen(head)) && send_all(fd, body, n)) free(read_all(fd, &first));
+    close(fd);
+    harms++;
+}
+
+/* BEFORE, then UNIT as often as fits into MOST bytes, then BEHIND. */
+static char *large(const char *before, const char *unit, const char *behind, size_t most,
+                   size_t *out) {
+    size_t k = strlen(before), u = strlen(unit), b = strlen(behind);
+    char *body = malloc(k + most + u + b + 1);
+    if (!body) die("out of memory");
+    memcpy(body, before, k);
+    while (k + u <= most) {
+        memcpy(body + k, unit, u);
+        k += u;
+    }
+    memcpy(body + k, behind, b + 1);
+    *out = k + b;
+    return body;
+}
+
+/* Prompts and messages of 8 MB, and schemas whose states are many. */
+static void *harm_by_size(void *user) {
+    static const struct {
+        const char *path, *before, *unit, *behind;
+        size_t bytes;
+    } rows[] = {
+        {"/v1/completions", "{\"max_tokens\":2,\"prompt\":\"", "word ", "\"}", 8000000},
+        {"/v1/chat/completions",
+         "{\"max_tokens\":2,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}",
+         ",{\"role\":\"user\",\"content\":\"x\"}", "]}", 7000000},
+        {"/tokenize", "{\"content\":\"", "ab ", "\"}", 8000000},
+        {"/v1/completions", "{\"max_tokens\":2,\"prompt\":\"x\",\"guided_json\":{\"anyOf\":[true",
+         ",{\"type\":\"string\",\"maxLength\":4096}", "]}}", 100000},
+    };
+    for (size_t i = (size_t)user; !harmless; i++) {
+        size_t n, k = i % (sizeof rows / sizeof *rows);
+        char *body = large(rows[k].before, rows[k].unit, rows[k].behind, rows[k].bytes, &n);
+        give(rows[k].path, body, n);
+        free(body);
+    }
+    return NULL;
+}
+
+/* Connections that end early, say nothing, or say what is no request. */
+static void *harm_by_lines(void *user) {
+    static const char *const rows[] = {
+        "G", "", "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
+        "GET / HTTP/1.1\nHost: x\n\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"};
+    for (size_t i = (size_t)user; !harmless; i++) {
+        const char *row = rows[i % (sizeof rows / sizeof *rows)];
+        int fd = open_connection();
+        send_all(fd, row, strlen(row));
+        shutdown(fd, SHUT_WR);
+        usleep(4000);
+        close(fd);
+        harms++;
+    }
+    return NULL;
+}
+
+static double honest_for;
+static double *waits;
+static atomic_long nwaits;
+enum { MOST_WAITS = 100000 };
+
+/* Short requests, one after the other, for as long as HONEST_FOR. */
+static void *be_honest(void *user) {
+    double began = now();
+    unsigned state = (unsigned)(size_t)user;
+    while (now() - began < honest_for) {
+        struct answer a;
+        request("{\"prompt\":\"Once upon a time\",\"max_tokens\":8,\"temperature\":0}", true, &a);
+        if (a.status != 200) die("an honest request fails");
+        long at = nwaits++;
+        if (at < MOST_WAITS) waits[at] = a.seconds;
+        usleep((useconds_t)(rand_r(&state) % 50000));
+    }
+    return NULL;
+}
+
+/* Median and 99th percentile of what honest clients wait. */
+static void measure(long honest, const char *name, double out[2]) {
+    nwaits = 0;
+    run_threads(honest, be_honest);
+    long n = nwaits < MOST_WAITS ? nwaits : MOST_WAITS;
+    qsort(waits, (size_t)n, sizeof *waits, smaller_first);
+    out[0] = waits[n / 2];
+    out[1] = waits[n * 99 / 100];
+    printf("%s: %ld requests of %ld clients, p50 %.3f s, p99 %.3f s, longest %.3f s\n", name, n,
+           honest, out[0], out[1], waits[n - 1]);
+    fflush(stdout);
+}
+
+static int attack(double length, long honest) {
+    enum { BY_SIZE = 4, BY_LINES = 4 };
+    pthread_t threads[BY_SIZE + BY_LINES];
+    double alone[2], beside[2];
+    waits = calloc(MOST_WAITS, sizeof *waits);
+    if (!waits) die("out of memory");
+    honest_for = length;
+    measure(honest, "alone", alone);
+    for (size_t i = 0; i < BY_SIZE + BY_LINES; i++)
+        if (pthread_create(&threads[i], NULL, i < BY_SIZE ? harm_by_size : harm_by_lines,
+                           (void *)i))
+            die("cannot start a thread");
+    measure(honest, "beside attacks", beside);
+    harmless = true;
+    for (size_t i = 0; i < BY_SIZE + BY_LINES; i++)
+        pthread_join(threads[i], NULL);
+    printf("%ld attacks; beside them %.2f times as long, p99 %.2f\n", (long)harms,
+           beside[0] / alone[0], beside[1] / alone[1]);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     int port;
     signal(SIGPIPE, SIG_IGN);
@@ -399,8 +553,11 @@ int main(int argc, char **argv) {
         die("MODE http://127.0.0.1:PORT ...");
     address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (!strcmp(argv[1], "together") && argc == 5)
-        return together(strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
+    if (!strcmp(argv[1], "together") && (argc == 5 || argc == 6))
+        return together(strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10),
+                        argc == 6 ? argv[5] : NULL);
+    if (!strcmp(argv[1], "attack") && argc == 5)
+        return attack(strtod(argv[3], NULL), strtol(argv[4], NULL, 10));
     if (!strcmp(argv[1], "full") && argc == 4) return full(strtol(argv[3], NULL, 10));
     if (!strcmp(argv[1], "slow")) return slow();
     if (!strcmp(argv[1], "garbage")) return garbage();

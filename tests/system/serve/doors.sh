@@ -37,6 +37,17 @@ has unknown_host
 curl -sS -i -X DELETE "$address/v1/models" > answer
 has ' 405 ' 'Allow: GET, HEAD'
 
+# Short requests do not wait for large ones, however many of these are read.
+head -c 2000000 /dev/zero | tr '\0' ' ' | sed 's/^/{"content":"/; s/$/"}/' > large
+for i in 1 2 3 4; do
+    (curl -sS -m 300 -o large.$i --data-binary @large "$address/tokenize" && : > done.$i) &
+    large="${large:-} $!"
+done
+sleep 0.5
+good /tokenize '{"content":"ab"}' '"count":'
+[ ! -e done.1 ] && [ ! -e done.2 ] && [ ! -e done.3 ] && [ ! -e done.4 ] || die 'a short request waits for large ones'
+all_end $large
+
 "$bin/serve_client" ends "$address" 300 || die 'clients that end early'
 good /health '' ok
 "$bin/serve_client" crowd "$address" 40 || die 'a crowd of one address'
