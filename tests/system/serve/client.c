@@ -108,7 +108,7 @@ static void take_events(struct answer *a, char *body) {
     char *rest = body;
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         if (strncmp(line, "data: {", 7)) continue;
-        json_t *event = json_loads(line + 6, 0, NULL);
+        json_t *event = json_loads(line + 6, JSON_ALLOW_NUL, NULL);
         if (!event) die("an event is not JSON");
         take_choice(a, event);
         json_decref(event);
@@ -141,7 +141,7 @@ static void request(const char *body, bool stream, struct answer *a) {
         take_events(a, content);
         if (!done) die("a stream ended early");
     } else {
-        json_t *value = json_loads(content, 0, NULL);
+        json_t *value = json_loads(content, JSON_ALLOW_NUL, NULL);
         if (!value) die("an answer is not JSON");
         take_choice(a, value);
         json_decref(value);
