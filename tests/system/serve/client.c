@@ -95,10 +95,14 @@ struct answer {
 
 static void take_choice(struct answer *a, const json_t *event) {
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
-    const char *text = json_string_value(json_object_get(choice, "text"));
+    const json_t *string = json_object_get(choice, "text");
+    const char *text = json_string_value(string);
     const char *finish = json_string_value(json_object_get(choice, "finish_reason"));
     const json_t *tokens = json_object_get(json_object_get(event, "usage"), "completion_tokens");
-    if (text && strlen(a->text) + strlen(text) < sizeof a->text) strcat(a->text, text);
+    /* A text may have bytes 0, which are written as 1 here. */
+    size_t n = strlen(a->text), more = text ? json_string_length(string) : 0;
+    for (size_t i = 0; i < more && n + 1 < sizeof a->text; i++)
+        a->text[n++] = text[i] ? text[i] : 1;
     if (finish) snprintf(a->finish, sizeof a->finish, "%s", finish);
     if (tokens) a->tokens = (long)json_integer_value(tokens);
     if (json_object_get(event, "error")) snprintf(a->finish, sizeof a->finish, "error");
