@@ -6,7 +6,7 @@
 #include <math.h>
 
 static bool indexed(const et_reduce_loop *r) {
-    return r->s->red == ET_RED_ARGMAX;
+    return r->s->red >= ET_RED_ARGMAX;
 }
 
 struct best cg_best_none(cg *g, const et_reduce_loop *r) {
@@ -87,9 +87,23 @@ static int parts_in_lane(const et_reduce_loop *r) {
     return r->plan.as ? r->plan.as / r->plan.lanes : 1;
 }
 
+/* B, or nothing where it does not come after BEHIND. */
+static struct best coming_after(cg *g, const et_reduce_loop *r, struct best behind, struct best b) {
+    struct best none = cg_best_none(g, r);
+    val less = r->real ? LLVMBuildFCmp(g->b, LLVMRealOLT, b.v, behind.v, "")
+                       : cg_icmp(g, LLVMIntSLT, b.v, behind.v);
+    val eq = r->real ? LLVMBuildFCmp(g->b, LLVMRealOEQ, b.v, behind.v, "")
+                     : cg_icmp(g, LLVMIntEQ, b.v, behind.v);
+    val later = LLVMBuildAnd(g->b, eq, cg_icmp(g, LLVMIntSGT, b.at, behind.at), "");
+    val is = LLVMBuildOr(g->b, less, later, "");
+    return (struct best){cg_select(g, is, b.v, none.v), cg_select(g, is, b.at, none.at)};
+}
+
 /* Adds N items to ACC, ITEM and those LANES apart behind it: all are loaded before any is combined.
- * Each goes to the lane's next part, from the first on. */
-static void accumulate(cg *g, const et_reduce_loop *r, struct best *acc, val item, int n) {
+ * Each goes to the lane's next part, from the first on. Of those of TOP those that come after
+ * BEHIND. */
+static void accumulate(cg *g, const et_reduce_loop *r, const struct best *behind, struct best *acc,
+                       val item, int n) {
     val v[ET_REDUCE_UNROLL][16], at[ET_REDUCE_UNROLL];
     if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
@@ -102,6 +116,8 @@ static void accumulate(cg *g, const et_reduce_loop *r, struct best *acc, val ite
         for (int j = 0; j < r->plan.vector; j++)
             part[j] = (struct best){
                 v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->plan.vector), j) : NULL};
+        for (int j = 0; behind && j < r->plan.vector; j++)
+            part[j] = coming_after(g, r, *behind, part[j]);
         for (int step = 1; step < r->plan.vector; step *= 2)
             for (int j = 0; j + step < r->plan.vector; j += 2 * step)
                 part[j] = cg_best_of(g, r, part[j], part[j + step]);
@@ -117,12 +133,12 @@ static void accumulate(cg *g, const et_reduce_loop *r, struct best *acc, val ite
 }
 
 /* As `accumulate`, of one item that may lie past the last. */
-static void accumulate_inside(cg *g, const et_reduce_loop *r, struct best *acc, val item,
-                              val total) {
+static void accumulate_inside(cg *g, const et_reduce_loop *r, const struct best *behind,
+                              struct best *acc, val item, val total) {
     cg_if in;
     struct best next = *acc;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
-    accumulate(g, r, &next, item, 1);
+    accumulate(g, r, behind, &next, item, 1);
     cg_if_end(g, &in);
     val old[2] = {acc->v, acc->at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
     for (int i = 0; i < (indexed(r) ? 2 : 1); i++)
@@ -164,31 +180,32 @@ static void carried(const et_reduce_loop *r, const val *v, struct best *acc) {
 }
 
 /* Items from FROM on, by lanes, after those that all lanes have several of at once. */
-static void lane_rest(cg *g, const et_reduce_loop *r, val from, val sub, int64_t rest,
-                      struct best *acc) {
+static void lane_rest(cg *g, const et_reduce_loop *r, const struct best *behind, val from, val sub,
+                      int64_t rest, struct best *acc) {
     cg_for f;
     val v[2 * ET_REDUCE_PARTS], total = items_of(g, r, LLVMTypeOf(from)), item = NULL;
     if (r->extent >= 0) { /* fewer than are unrolled: those that all lanes have at once, too */
         int all = (int)(rest / r->plan.lanes);
         item = cg_add(g, from, sub);
-        if (all) accumulate(g, r, acc, item, all);
+        if (all) accumulate(g, r, behind, acc, item, all);
         if (rest % r->plan.lanes == 0) return;
         item = cg_addi(g, item, (int64_t)all * r->plan.lanes);
-        accumulate_inside(g, r, &acc[all % parts_in_lane(r)], item, total);
+        accumulate_inside(g, r, behind, &acc[all % parts_in_lane(r)], item, total);
         return;
     }
     int looped = carry(r, acc, v);
     val step = LLVMConstInt(LLVMTypeOf(from), (uint64_t)r->plan.lanes, false);
     item = cg_add(g, cg_for_begin(g, &f, from, total, step, false, looped, v), sub);
     carried(r, v, acc);
-    accumulate_inside(g, r, acc, item, total);
+    accumulate_inside(g, r, behind, acc, item, total);
     carry(r, acc, v);
     cg_for_end(g, &f, v);
     carried(r, v, acc);
 }
 
 /* Items sub, sub + lanes, ... of the row, several at a time while all lanes have as many. */
-static void lane_parts(cg *g, const et_reduce_loop *r, val sub, struct best *acc) {
+void cg_reduce_parts(cg *g, const et_reduce_loop *r, const struct best *behind, val sub,
+                     struct best *acc) {
     bool constant = r->extent >= 0;
     int many = r->plan.unroll * r->plan.lanes;
     int64_t items = constant ? r->extent / r->plan.vector : -1,
@@ -211,24 +228,24 @@ static void lane_parts(cg *g, const et_reduce_loop *r, val sub, struct best *acc
             item =
                 cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, looped, v), sub);
         carried(r, v, acc);
-        accumulate(g, r, acc, item, r->plan.unroll);
+        accumulate(g, r, behind, acc, item, r->plan.unroll);
         carry(r, acc, v);
         if (loop) cg_for_end(g, &f, v);
         carried(r, v, acc);
     }
-    if (!constant || whole < items) lane_rest(g, r, from, sub, items - whole, acc);
+    if (!constant || whole < items) lane_rest(g, r, behind, from, sub, items - whole, acc);
 }
 
 /* The same of a lane that has one part. */
 static struct best lane_part(cg *g, const et_reduce_loop *r, val sub) {
     struct best acc[ET_REDUCE_PARTS];
     et_check(parts_in_lane(r) == 1);
-    lane_parts(g, r, sub, acc);
+    cg_reduce_parts(g, r, NULL, sub, acc);
     return acc[0];
 }
 
 /* Parts of N rows that LANES side by side have, each combined in all of these. */
-static void fold_lanes(cg *g, const et_reduce_loop *r, struct best *b, int n, int lanes) {
+void cg_reduce_fold(cg *g, const et_reduce_loop *r, struct best *b, int n, int lanes) {
     for (int m = 1; m < lanes; m *= 2) {
         struct best o[ET_REDUCE_PARTS];
         for (int i = 0; i < n; i++) {
@@ -240,7 +257,7 @@ static void fold_lanes(cg *g, const et_reduce_loop *r, struct best *b, int n, in
     }
 }
 
-static void store_result(cg *g, const et_reduce_loop *r, struct best b) {
+void cg_reduce_store(cg *g, const et_reduce_loop *r, struct best b) {
     const et_place *to = &r->s->to;
     val v = b.v;
     if (indexed(r)) /* of no values */
@@ -286,7 +303,7 @@ static int bind_round(cg *g, const et_reduce_loop *r, const struct in_waves *w, 
 static void store_first(cg *g, const et_reduce_loop *r, const struct in_waves *w, struct best b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, w->sub, cg_i32(g, 0)));
-    store_result(g, r, b);
+    cg_reduce_store(g, r, b);
     cg_if_end(g, &first);
 }
 
@@ -297,9 +314,9 @@ static void reduce_row(cg *g, const et_reduce_loop *r, const struct in_waves *w,
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
     struct best b[ET_REDUCE_PARTS];
-    lane_parts(g, r, w->sub, b);
+    cg_reduce_parts(g, r, NULL, w->sub, b);
     g->diverged = r->plan.lanes < g->t->wave && (w->guarded || r->s->mask.id);
-    fold_lanes(g, r, b, parts_in_lane(r), r->plan.lanes);
+    cg_reduce_fold(g, r, b, parts_in_lane(r), r->plan.lanes);
     g->diverged = false;
     for (int i = 1; i < parts_in_lane(r); i++)
         b[0] = cg_best_of(g, r, b[0], b[i]);
@@ -317,7 +334,7 @@ static void reduce_rows(cg *g, const et_reduce_loop *r, const struct in_waves *w
         b[i] = lane_part(g, r, w->sub);
         cg_scope_end(g, mark);
     }
-    fold_lanes(g, r, b, r->plan.rows, r->plan.lanes);
+    cg_reduce_fold(g, r, b, r->plan.rows, r->plan.lanes);
     for (int i = 0; i < r->plan.rows; i++) {
         cg_if masked;
         int mark = bind_round(g, r, w, row, i);
@@ -358,8 +375,8 @@ static int part_bytes(const et_reduce_loop *r) {
 
 /* Stores the partial results of wave NUMBER of the N that share row ROW to LDS, in the order of the
  * waves that each of its parts is of. */
-static void store_parts(cg *g, const et_reduce_loop *r, val row, val number, int n,
-                        const struct best *b) {
+void cg_reduce_store_parts(cg *g, const et_reduce_loop *r, val row, val number, int n,
+                           const struct best *b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     val at = cg_add(g, cg_muli(g, row, (int64_t)n * parts_in_lane(r)), number);
@@ -373,7 +390,7 @@ static void store_parts(cg *g, const et_reduce_loop *r, val row, val number, int
 }
 
 /* The N partial results of row ROW, combined in their order. */
-static struct best combine_waves(cg *g, const et_reduce_loop *r, val row, int n) {
+struct best cg_reduce_waves(cg *g, const et_reduce_loop *r, val row, int n) {
     val parts = cg_muli(g, row, (int64_t)n * part_bytes(r));
     parts = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), parts);
     LLVMTypeRef t = r->real ? g->f32 : g->i32;
@@ -422,16 +439,16 @@ static void reduce_by_several(cg *g, const et_reduce_loop *r) {
     if (!one_row) number = LLVMBuildURem(g->b, g->wave, cg_i32(g, n), "");
     struct row part = row_begin(g, r, row);
     struct best mine[ET_REDUCE_PARTS];
-    lane_parts(g, r, sub, mine);
-    fold_lanes(g, r, mine, parts_in_lane(r), g->t->wave);
-    store_parts(g, r, row, number, n, mine);
+    cg_reduce_parts(g, r, NULL, sub, mine);
+    cg_reduce_fold(g, r, mine, parts_in_lane(r), g->t->wave);
+    cg_reduce_store_parts(g, r, row, number, n, mine);
     row_end(g, r, &part);
     cg_barrier(g);
     struct row whole = row_begin(g, r, row);
-    struct best b = combine_waves(g, r, row, n * parts_in_lane(r));
+    struct best b = cg_reduce_waves(g, r, row, n * parts_in_lane(r));
     cg_if one;
     cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
-    store_result(g, r, b);
+    cg_reduce_store(g, r, b);
     cg_if_end(g, &one);
     row_end(g, r, &whole);
     cg_barrier(g); /* partial results have been read */
@@ -463,7 +480,7 @@ static void parts_of(cg *g, const et_reduce_loop *r, int rows) {
         b[i] = lane_part(g, r, g->tid);
         cg_scope_end(g, mark);
     }
-    fold_lanes(g, r, b, rows, g->t->wave);
+    cg_reduce_fold(g, r, b, rows, g->t->wave);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     for (int i = 0; i < rows; i++)
@@ -484,7 +501,7 @@ static void combine_row(cg *g, const et_reduce_loop *r, int row) {
             NULL};
         b = w ? cg_best_of(g, r, b, o) : o;
     }
-    store_result(g, r, b);
+    cg_reduce_store(g, r, b);
     cg_if_end(g, &mine);
     cg_scope_end(g, mark);
 }
@@ -514,7 +531,9 @@ static void reduce_by_all(cg *g, const et_reduce_loop *r) {
 void cg_step_reduce(cg *g, const et_step *s) {
     et_reduce_loop r = et_reduce_loop_of(cg_cx(g), s);
     et_check(s->reduce.made);
-    if (et_reduce_by_workgroup(cg_cx(g), &r, r.plan.lanes))
+    if (s->red == ET_RED_TOP)
+        cg_reduce_top(g, &r);
+    else if (et_reduce_by_workgroup(cg_cx(g), &r, r.plan.lanes))
         reduce_by_all(g, &r);
     else if (r.plan.lanes > g->t->wave)
         reduce_by_several(g, &r);

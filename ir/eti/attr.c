@@ -17,6 +17,7 @@ static const struct {
     {&et_op_reduce, "kind", ET_A_INT, REQUIRED | REDUCE},
     {&et_op_reduce, "axis", ET_A_INT, 0},
     {&et_op_reduce, "keep", ET_A_INT, 0},
+    {&et_op_reduce, "count", ET_A_INT, 0},
     {&et_op_rmsnorm, "eps", ET_A_FLOAT, 0},
     {&et_op_layernorm, "eps", ET_A_FLOAT, 0},
     {&et_op_softmax, "axis", ET_A_INT, 0},
@@ -80,9 +81,9 @@ static int64_t named_int(eti_parser *p, int flags) {
         }
         return dtype;
     }
-    for (int r = 0; r < 4; r++)
+    for (int r = 0; r < ET_REDUCES; r++)
         if (strcmp(et_reduce_text((et_reduce)r), text) == 0) return r;
-    eti_error(p, loc, "unknown reduction '%s': there are sum, max, min and argmax", text);
+    eti_error(p, loc, "unknown reduction '%s': there are sum, max, min, argmax and top", text);
     return 0;
 }
 
@@ -265,7 +266,7 @@ bool eti_check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *a) 
             !check_dim(p, n, attr(na, a, attributes[i].name)))
             return false;
     const et_attr *kind = n->op == &et_op_segment ? attr(na, a, "kind") : NULL;
-    if (kind && (kind->i == ET_RED_ARGMAX || (attr(na, a, "axis") && attr(na, a, "axis")->i != 0)))
+    if (kind && (kind->i >= ET_RED_ARGMAX || (attr(na, a, "axis") && attr(na, a, "axis")->i != 0)))
         return complain(p, n, "there are sum, max and min over axis 0");
     for (int i = 0; i < na; i++)
         if ((n->op == &et_op_slice || n->op == &et_op_update) && a[i].n != rank &&

@@ -284,7 +284,7 @@ static et_expr product(eti_parser *p, int may, const char *name, et_loc loc) {
     return et_contract_x(p->x, found, rank, index);
 }
 
-/* sum(r < 256 : body) */
+/* sum(r < 256 : body); top(r < 256 : body, place) */
 static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
     int mark = p->nscope;
     eti_next(p);
@@ -294,16 +294,21 @@ static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
     if (eti_take_word(p, "extent")) extent = eti_expr_of(p, may, ET_T_I32, "an extent");
     if (var >= 0) eti_bind_var(p, var);
     eti_need(p, ':');
-    et_expr body = eti_number(p, may, "what is reduced");
-    eti_need(p, ')');
+    et_expr body = eti_number(p, may, "what is reduced"), place = ET_NO_EXPR;
     p->nscope = mark;
+    if (red == ET_RED_TOP) {
+        eti_need(p, ',');
+        place = eti_expr_of(p, may, ET_T_I32, "a place");
+    }
+    eti_need(p, ')');
     if (!(may & ETI_GROUPS)) {
         eti_error(p, loc, "no reduction can be here: it is a step of its own");
         return ET_NO_EXPR;
     }
     if (var < 0 || !extent.id || !body.id || p->broken || !eti_check_nested(p, var, body, loc))
         return ET_NO_EXPR;
-    return et_reduce_x(p->x, red, var, extent, body);
+    if (red != ET_RED_TOP) return et_reduce_x(p->x, red, var, extent, body);
+    return place.id ? et_top_x(p->x, var, extent, body, place) : ET_NO_EXPR;
 }
 
 /* Is the bracket that follows one of a reduction: is there a colon before a comma? */
@@ -363,9 +368,9 @@ static const struct {
 };
 
 static et_expr call(eti_parser *p, int may, const char *name, et_loc loc) {
-    static const char *const reduces[] = {"sum", "max", "min", "argmax"};
-    for (int r = 0; r < 4; r++)
-        if (strcmp(reduces[r], name) == 0 && (r == 0 || r == 3 || colon_ahead(p)))
+    for (int r = 0; r < ET_REDUCES; r++)
+        if (strcmp(et_reduce_text((et_reduce)r), name) == 0 &&
+            ((r != ET_RED_MAX && r != ET_RED_MIN) || colon_ahead(p)))
             return reduction(p, may, (et_reduce)r, loc);
     size_t f = 0;
     while (f < sizeof functions / sizeof *functions &&

@@ -207,14 +207,26 @@ void eti_check_total(eti_parser *p, const et_step *s, et_loc loc) {
 }
 
 static bool reduce_kind(eti_parser *p, et_reduce *out) {
-    static const char *const text[] = {"sum", "max", "min", "argmax"};
-    for (int r = 0; r < 4; r++)
-        if (eti_take_word(p, text[r])) {
+    for (int r = 0; r < ET_REDUCES; r++)
+        if (eti_take_word(p, et_reduce_text((et_reduce)r))) {
             *out = (et_reduce)r;
             return true;
         }
-    eti_expected(p, "sum, max, min or argmax");
+    eti_expected(p, "sum, max, min, argmax or top");
     return false;
+}
+
+/* The last variable counts places of one row. */
+static void check_top(eti_parser *p, const et_step *s, et_loc loc) {
+    int64_t n, places;
+    int var = s->nvars ? s->vars[s->nvars - 1] : -1;
+    if (var < 0 || !et_is_int(p->x, s->rextent, &n) ||
+        !et_is_int(p->x, et_var_extent(p->x, var), &places) || places > n)
+        eti_error(p, loc, "'top' has a last variable that counts no more places than are reduced");
+    else if (et_expr_has_var(p->x, s->value, var) ||
+             (s->mask.id && et_expr_has_var(p->x, s->mask, var)))
+        eti_error(p, loc, "'%s' counts places of 'top', which are of the same values",
+                  et_var_name(p->x, var));
 }
 
 /* map [vars] [where mask [promised]] [tag E] target = value; reduce KIND [vars] [where mask] over
@@ -258,6 +270,7 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
         eti_bind_var(p, s->rvar);
     }
     if (!p->broken) s->value = eti_number(p, PLAIN, "the value");
+    if (s->kind == ET_STEP_REDUCE && s->red == ET_RED_TOP && !p->broken) check_top(p, s, loc);
 }
 
 static bool step(eti_parser *p) {

@@ -264,6 +264,15 @@ et_expr et_reduce_x(et_exprs *p, et_reduce r, int var, et_expr extent, et_expr b
                                      .ops = (et_expr[]){extent, body}});
 }
 
+et_expr et_top_x(et_exprs *p, int var, et_expr extent, et_expr body, et_expr place) {
+    return et_intern(p, &(et_node_x){.op = ET_X_REDUCE,
+                                     .type = ET_T_I32,
+                                     .i = ET_RED_TOP,
+                                     .i2 = var,
+                                     .nops = 3,
+                                     .ops = (et_expr[]){extent, body, place}});
+}
+
 et_expr et_contract_x(et_exprs *p, int value, int rank, const et_expr *index) {
     return et_intern(
         p, &(et_node_x){
@@ -501,6 +510,6 @@ bool et_xop_is(et_xop op, enum et_xop_trait trait) {
 }
 
 const char *et_reduce_text(et_reduce r) {
-    static const char *const text[] = {"sum", "max", "min", "argmax"};
+    static const char *const text[ET_REDUCES] = {"sum", "max", "min", "argmax", "top"};
     return text[r];
 }

@@ -38,7 +38,7 @@ typedef enum {
     ET_X_VAR,      /* i: variable (an axis, a loop index, a reduction index) */
     ET_X_ARG,      /* i: argument of a map body, before inlining; et_own_arg */
     ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
-    ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
+    ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body; of TOP the place, too */
     ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
 #define X(NAME, text, arity, traits) ET_X_##NAME,
 #include "ir/expr/expr.def"
@@ -46,7 +46,16 @@ typedef enum {
     ET_X_COUNT
 } et_xop;
 
-typedef enum { ET_RED_SUM, ET_RED_MAX, ET_RED_MIN, ET_RED_ARGMAX } et_reduce;
+/* TOP: the index of an element by its place in descending order, from 0, the first of equal ones
+ * first; NaN is as if it were minus infinity. */
+typedef enum {
+    ET_RED_SUM,
+    ET_RED_MAX,
+    ET_RED_MIN,
+    ET_RED_ARGMAX,
+    ET_RED_TOP,
+    ET_REDUCES
+} et_reduce;
 
 /* What a LOAD reads: a tensor of a program, a buffer of a device function, or, in an attribute of a
  * node, the argument of that number. */
@@ -124,6 +133,7 @@ et_expr et_select(et_exprs *, et_expr cond, et_expr a, et_expr b);
 et_expr et_philox_x(et_exprs *, et_expr seed, et_expr i, et_expr j); /* of integers */
 et_expr et_load(et_exprs *, int space, int tensor, et_type, int rank, const et_expr *index);
 et_expr et_reduce_x(et_exprs *, et_reduce, int var, et_expr extent, et_expr body);
+et_expr et_top_x(et_exprs *, int var, et_expr extent, et_expr body, et_expr place);
 et_expr et_contract_x(et_exprs *, int value, int rank, const et_expr *index);
 
 static inline et_expr et_add(et_exprs *p, et_expr a, et_expr b) {

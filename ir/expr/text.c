@@ -92,6 +92,10 @@ static void put_reduce(struct text *t, const et_node_x *x) {
     }
     put(t, " : ");
     put_expr(t, x->ops[1], 0);
+    if (x->i == ET_RED_TOP) {
+        put(t, ", ");
+        put_expr(t, x->ops[2], 0);
+    }
     put(t, ")");
 }
 

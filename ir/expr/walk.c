@@ -57,7 +57,8 @@ static et_expr rebuild(et_exprs *p, const et_node_x *x, const et_expr *ops) {
     case ET_X_CONTRACT:
         return et_contract_x(p, x->i, x->nops, ops);
     case ET_X_REDUCE:
-        return et_reduce_x(p, (et_reduce)x->i, x->i2, ops[0], ops[1]);
+        return x->i == ET_RED_TOP ? et_top_x(p, x->i2, ops[0], ops[1], ops[2])
+                                  : et_reduce_x(p, (et_reduce)x->i, x->i2, ops[0], ops[1]);
     case ET_X_SELECT:
         return et_select(p, ops[0], ops[1], ops[2]);
     case ET_X_PHILOX:

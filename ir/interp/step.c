@@ -17,8 +17,38 @@ static int64_t reduce_ints(struct run *m, const et_step *s, int64_t n) {
     return s->red == ET_RED_SUM ? sum : s->red == ET_RED_ARGMAX ? place : most;
 }
 
+/* What a reduction to a place compares: NaN is as if it were minus infinity. */
+static double compared(struct run *m, const et_step *s, int64_t k) {
+    m->vars[s->rvar] = k;
+    if (et_x(m->x, s->value)->type != ET_T_F32) return (double)et_int_low(run_eval_i(m, s->value));
+    float v = run_eval_f(m, s->value);
+    return isnan(v) ? -INFINITY : (double)v;
+}
+
+/* The element whose place is that of the step's last variable: so many are greater, or equal and
+ * before it. */
+static void top(struct run *m, const et_step *s, int64_t n) {
+    int64_t place = m->vars[s->vars[s->nvars - 1]], found = 0;
+    double *v = malloc((size_t)(n + 1) * sizeof *v);
+    for (int64_t i = 0; v && i < n && !m->failed; i++)
+        v[i] = compared(m, s, i);
+    for (int64_t i = 0; v && i < n; i++) {
+        int64_t before = 0;
+        for (int64_t k = 0; k < n && before <= place; k++)
+            before += v[k] > v[i] || (v[k] == v[i] && k < i);
+        if (before == place) found = i;
+    }
+    if (!v) run_fail(m, "out of memory");
+    free(v);
+    run_store(m, &s->to, true, found, 0);
+}
+
 static void reduce(struct run *m, const et_step *s) {
     int64_t n = run_eval_i(m, s->rextent), place = 0;
+    if (s->red == ET_RED_TOP) {
+        top(m, s, n);
+        return;
+    }
     if (et_x(m->x, s->value)->type != ET_T_F32) {
         run_store(m, &s->to, true, reduce_ints(m, s, n), 0);
         return;

@@ -57,6 +57,7 @@ typedef struct {
     et_expr value;       /* as an element keeps it */
     int64_t extent;      /* of rvar, or -1 where only the launch knows it */
     int64_t rows, row_extent[ET_MAX_VARS + 1];
+    int64_t places; /* of TOP: the extent of the last variable, which ROWS leave out; else 1 */
 } et_reduce_loop;
 et_reduce_loop et_reduce_loop_of(const et_product_cx *, const et_step *);
 

@@ -3,7 +3,7 @@
 #include "ir/product/items.h"
 
 et_reduce_loop et_reduce_loop_of(const et_product_cx *g, const et_step *s) {
-    et_reduce_loop l = {.s = s, .plan = s->reduce, .rows = 1};
+    et_reduce_loop l = {.s = s, .plan = s->reduce, .rows = 1, .places = 1};
     l.real = et_x(g->x, s->value)->type != ET_T_I32;
     l.value = l.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &l.extent)) l.extent = -1;
@@ -13,6 +13,7 @@ et_reduce_loop et_reduce_loop_of(const et_product_cx *g, const et_step *s) {
                    et_var_name(g->x, s->vars[i]));
         l.rows *= l.row_extent[i];
     }
+    if (s->red == ET_RED_TOP) l.places = l.row_extent[s->nvars - 1], l.rows /= l.places;
     return l;
 }
 
@@ -23,7 +24,7 @@ int64_t et_reduce_beside(const et_product_cx *g, int lanes) {
 /* Of a few long rows the first ones may be the only ones that exist. */
 bool et_reduce_by_workgroup(const et_product_cx *g, const et_reduce_loop *l, int lanes) {
     const et_step *s = l->s;
-    if (!s->mask.id || s->nvars != 1 || s->red == ET_RED_ARGMAX || lanes != g->p->workgroup ||
+    if (!s->mask.id || s->nvars != 1 || s->red >= ET_RED_ARGMAX || lanes != g->p->workgroup ||
         lanes == g->t->wave)
         return false;
     const et_node_x *mask = et_x(g->x, s->mask);
@@ -32,10 +33,13 @@ bool et_reduce_by_workgroup(const et_product_cx *g, const et_reduce_loop *l, int
            !et_expr_has_var(g->x, mask->ops[1], s->vars[0]);
 }
 
+/* Places of a row are found one after the other, by a wave or less, or by all waves for each row.
+ */
 static bool may_share(const et_product_cx *g, const et_reduce_loop *l, int lanes) {
+    if (l->s->red == ET_RED_TOP && lanes > g->t->wave && lanes != g->p->workgroup) return false;
     return lanes >= 1 && lanes <= g->p->workgroup && !(lanes & (lanes - 1)) &&
-           (lanes <= g->t->wave || et_reduce_beside(g, lanes) >= l->rows ||
-            et_reduce_by_workgroup(g, l, lanes));
+           (lanes <= g->t->wave || l->s->red == ET_RED_TOP ||
+            et_reduce_beside(g, lanes) >= l->rows || et_reduce_by_workgroup(g, l, lanes));
 }
 
 /* ---- several rows of a lane ---- */
@@ -60,7 +64,9 @@ static void find_source(void *ctx, et_expr e) {
 
 bool et_reduce_may_all(const et_product_cx *g, const et_reduce_loop *l, int lanes) {
     struct sources q = {g, true};
-    if (lanes >= g->t->wave || l->extent <= 0 || l->rows % et_reduce_beside(g, lanes)) return false;
+    if (lanes >= g->t->wave || l->extent <= 0 || l->s->red == ET_RED_TOP ||
+        l->rows % et_reduce_beside(g, lanes))
+        return false;
     et_walk(g->x, l->value, find_source, &q);
     return q.lds;
 }
@@ -78,7 +84,7 @@ bool et_reduce_may_wide(const et_product_cx *g, const et_reduce_loop *l, int lan
     int64_t step;
     if (n == 1) return true;
     if (n < 1 || n > ET_REDUCE_ROWS || n & (n - 1) || lanes > 1 || vector != l->extent ||
-        s->red == ET_RED_ARGMAX || var < 0 || s->to.space != ET_LOAD_LOCAL ||
+        s->red >= ET_RED_ARGMAX || var < 0 || s->to.space != ET_LOAD_LOCAL ||
         (s->mask.id && et_expr_has_var(g->x, s->mask, var)) || l->row_extent[s->nvars - 1] % n ||
         l->rows % ((int64_t)n * g->p->workgroup))
         return false;

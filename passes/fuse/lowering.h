@@ -80,6 +80,9 @@ bool et_lower_graph(et_lowering *, const et_pass_options *);
 void et_build_groups(et_lowering *);
 /* Make GR the group of a scan, whose result has the indices AT (scan.c). */
 void et_scan_group(et_lowering *, et_group *gr, const et_node *, const et_expr *at);
+/* Elements of the K largest numbers become maxima in place of ranks, where these would take longer
+ * (largest.c). */
+void et_take_largest(et_graph *, const et_machine *);
 /* Choose in which order the dimensions of weights lie (relaid.c). */
 void et_relay_weights(et_lowering *, const et_pass_options *);
 void et_relay_tensor(et_lowering *, et_tensor *, const et_relaying *);

@@ -104,7 +104,7 @@ static void compare_rows(void *ctx, et_expr load) {
 static struct neighbours compare(const et_product_cx *g, const et_reduce_loop *l) {
     enum { MANY = 8 };
     const et_step *s = l->s;
-    bool any = s->nvars && l->row_extent[s->nvars - 1] >= MANY;
+    bool any = s->nvars && s->red != ET_RED_TOP && l->row_extent[s->nvars - 1] >= MANY;
     struct neighbours n = {g, s->rvar, any ? s->vars[s->nvars - 1] : -1, any, false};
     if (any) et_walk(g->x, l->value, compare_rows, &n);
     return n;
@@ -171,6 +171,19 @@ static void share_order(const et_product_cx *g, const et_reduce_loop *l, et_redu
     w->unroll = as / w->lanes;
 }
 
+/* Lanes of a row whose places are found one after the other: of a wave as few as leave no row for
+ * another round, since that is as long again; all of the workgroup's, where it has few rows and
+ * long ones. */
+static int lanes_of_top(const et_product_cx *g, const et_reduce_loop *l, int vector) {
+    enum { LONG = 16 }; /* items of each lane of a wave */
+    int lanes = g->t->wave;
+    if (2 * l->rows < et_reduce_beside(g, lanes) && l->extent / vector >= LONG * lanes)
+        return g->p->workgroup;
+    while (lanes > 1 && (et_reduce_beside(g, lanes) < l->rows || lanes > l->extent / vector))
+        lanes /= 2;
+    return lanes;
+}
+
 void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_reduce_plan *out) {
     enum { UNROLL = 4, MANY = 8 }; /* in long rows more, for fewer round trips to memory */
     enum { SIDE_BY_SIDE = 32 };    /* rows of which the same bits come whatever lanes have them */
@@ -186,7 +199,10 @@ void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_r
     }
     while (l.extent < 1 ? v > 1 : l.extent % v)
         v /= 2;
-    if (!several) out->lanes = lanes_of(g, &l, v, adjacent);
+    if (s->red == ET_RED_TOP)
+        out->lanes = lanes_of_top(g, &l, v);
+    else if (!several)
+        out->lanes = lanes_of(g, &l, v, adjacent);
     while (v > 2 && l.extent / v * 2 <= out->lanes) /* a pair is added in one lane everywhere */
         v /= 2;
     out->vector = v;

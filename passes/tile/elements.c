@@ -52,8 +52,9 @@ static void note_extent(void *ctx, et_expr e) {
     int64_t hi = upper(l->t, n->ops[0]);
     l->extent = hi > l->extent ? hi : l->extent;
     int last = l->t->gr->rank - 1;
-    bool of_element = last > 0 && et_expr_has_var(l->t->x, e, l->t->gr->axis[last]);
-    int64_t each = of_element ? upper(l->t, et_tiler_extent(l->t, last)) : 1;
+    bool of_element = last > 0 && n->i != ET_RED_TOP && /* whose places are found together */
+                      et_expr_has_var(l->t->x, e, l->t->gr->axis[last]);
+    int64_t each = of_element || n->i == ET_RED_TOP ? upper(l->t, et_tiler_extent(l->t, last)) : 1;
     l->each |= of_element;
     int64_t work = hi > INT32_MAX / each ? INT32_MAX : hi * each;
     l->work = work > l->work ? work : l->work;

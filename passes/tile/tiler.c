@@ -157,13 +157,22 @@ static void find_innermost(void *ctx, et_expr e) {
 static et_expr reduce_step(et_tiler *t, et_expr r, int nvars, const int *vars) {
     et_node_x n = *et_x(t->x, r);
     int dim[ET_MAX_RANK], used[ET_MAX_VARS], nused = 0;
+    int64_t extent = 0, least, most;
     et_place to = {.space = ET_LOAD_LOCAL};
     for (int v = 0; v < nvars; v++) {
-        if (!et_expr_has_var(t->x, r, vars[v])) continue;
-        int64_t extent = 0;
+        if (!et_expr_has_var(t->x, n.ops[0], vars[v]) && !et_expr_has_var(t->x, n.ops[1], vars[v]))
+            continue;
         et_is_int(t->x, et_var_extent(t->x, vars[v]), &extent);
         used[nused] = vars[v];
         to.index[nused] = et_var(t->x, vars[v]);
+        dim[nused++] = (int)extent;
+    }
+    int of_mask = nused;
+    if (n.i == ET_RED_TOP) { /* all places, up to the last that is asked for */
+        et_check(et_bounds(t->x, n.ops[2], &least, &most) && et_is_int(t->x, n.ops[0], &extent));
+        if (extent > most + 1) extent = most + 1;
+        used[nused] = et_graph_var(t->p->g, "t", et_int(t->x, extent));
+        to.index[nused] = et_var(t->x, used[nused]);
         dim[nused++] = (int)extent;
     }
     to.rank = nused;
@@ -178,12 +187,13 @@ static et_expr reduce_step(et_tiler *t, et_expr r, int nvars, const int *vars) {
     et_step *s = et_tiler_step(t, ET_STEP_REDUCE);
     s->nvars = nused;
     memcpy(s->vars, used, sizeof used);
-    s->mask = tiler_mask(t, nused, used, ET_NO_EXPR);
+    s->mask = tiler_mask(t, of_mask, used, ET_NO_EXPR);
     s->to = to;
     s->red = (et_reduce)n.i;
     s->rvar = n.i2;
     s->rextent = n.ops[0];
     s->value = n.ops[1];
+    if (n.i == ET_RED_TOP) to.index[to.rank - 1] = n.ops[2];
     return et_load(t->x, ET_LOAD_LOCAL, to.id, n.type, to.rank, to.index);
 }
 

@@ -33,6 +33,7 @@ static struct held reduced(et_reduce red, struct held v, struct held n) {
         hi = (__int128)v.hi * (v.hi < 0 ? least : most);
         return lo < all.lo || hi > all.hi ? all : (struct held){(int64_t)lo, (int64_t)hi};
     case ET_RED_ARGMAX:
+    case ET_RED_TOP:
         return (struct held){0, most > 0 ? most - 1 : 0};
     case ET_RED_MAX:
         return least ? v : (struct held){all.lo, v.hi};
@@ -44,7 +45,7 @@ static struct held reduced(et_reduce red, struct held v, struct held n) {
 static struct held stored(struct steps *s, const et_step *st) {
     struct held v = range_of(s, st->value);
     if (st->kind != ET_STEP_REDUCE) return v;
-    if (st->red == ET_RED_ARGMAX) return reduced(st->red, all, range_of(s, st->rextent));
+    if (st->red >= ET_RED_ARGMAX) return reduced(st->red, all, range_of(s, st->rextent));
     return et_x(s->x, st->value)->type == ET_T_F32 ? all
                                                    : reduced(st->red, v, range_of(s, st->rextent));
 }

@@ -54,6 +54,16 @@ weight w : bf16[256, 128]
 q = reshape(rmsnorm(x, g, eps=1e-5) @ w.T, [N, 4, 64])
 output y : f32[N, 4, 64] = rope(q, positions, theta=10000)
 END
+# Places, of equal numbers and of minus infinity, too.
+cat > largest.etg << 'END'
+model largest
+dim N in 310..330
+input x : f32[N, 64]
+v, at = topk(floor(x * 2), 4)
+w, there = topk(log(maximum(x - 0.9, 0)), 5)
+output y : i32[N, 4] = at
+output z : i32[N, 5] = there
+END
 
 try() { # MODEL KIND EDIT: plans of KIND, a word that they begin with, changed so
     edit_plans "$1" "$2 " "$3" ': its \(map\|reduction\) cannot have the plan that is given, for '$target': '
@@ -96,8 +106,9 @@ changes() { # MODEL
 }
 
 target=gfx942 compile=--target=gfx942 kind=hsaco check='--device emu:gfx942:cus=7:xcds=2'
-for model in one few many gathered behind; do changes $model; done
+for model in one few many gathered behind largest; do changes $model; done
 grep -q '^ *plan lanes 256 ' few.eti || die 'no workgroup shares its rows'
+grep -q '^ *reduce top ' largest.eti || die 'the largest are found by ranks'
 grep -q '^ *plan lanes 1 vector 2 .* wide 2$' gathered.eti || die 'no lane has neighbouring rows'
 target=sm_90 compile=--target=sm_90 kind=ptx
 for model in many behind; do changes $model; done

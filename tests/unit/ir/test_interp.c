@@ -327,6 +327,21 @@ START_TEST(argmax_first_and_nan) {
 }
 END_TEST
 
+/* The first of equal ones first; NaN is as if it were minus infinity. */
+START_TEST(places_of_the_largest) {
+    fixture *f = start();
+    et_value x = INPUT(f, "x", ET_F32, 3, 4);
+    et_value m =
+        node(f, "reduce", ARGS(x),
+             ATTRS(attr_int("kind", ET_RED_TOP), attr_int("keep", 1), attr_int("count", 3)));
+    fill(f);
+    set_floats(f, x, (float[]){1, 3, 3, 2, NAN, -5, -INFINITY, -6, NAN, NAN, 7, NAN});
+    run_ok(f);
+    ck_assert_mem_eq(tensor(f, m)->i, ((int32_t[]){1, 2, 3, 1, 3, 0, 2, 0, 1}), 36);
+    fixture_destroy(f);
+}
+END_TEST
+
 START_TEST(gather_clamps) {
     fixture *f = start();
     f->syms[0] = 4;
@@ -456,5 +471,5 @@ END_TEST
 TEST_MAIN("interp", contract_rounds_to_the_narrower, contract_is_accurate,
           attention_reads_the_right_rows, scan_carries_states, update_scatters_and_drops,
           update_whole_and_scalar, update_of_a_part, random_numbers, carries_swap,
-          integers_have_no_undefined_corner, argmax_first_and_nan, gather_clamps,
-          layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)
+          integers_have_no_undefined_corner, argmax_first_and_nan, places_of_the_largest,
+          gather_clamps, layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)
