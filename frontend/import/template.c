@@ -452,6 +452,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */
         {"result", imp_text("output logits : f32[N, V]")}, /* likewise */
         {"embeds", imp_bool(false)},   /* of a decoder: texts become vectors (`pooling`) */
+        {"flat", imp_bool(false)},     /* likewise, whole texts in a launch (`decoder`) */
         {"bare", imp_bool(false)},     /* a model without a head, of an architecture that has one */
         {"embedded", imp_bool(false)}, /* a template says which (`embedded`) */
         {"steps", imp_int(o->steps)},

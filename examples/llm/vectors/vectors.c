@@ -114,8 +114,8 @@ static bool read_tokens(struct vectors *v, const char *dir, const char *path, ch
 }
 
 static bool knows(const char *kind) {
-    static const char *const kinds[] = {"Transformer", "Pooling", "Normalize", "Dropout",
-                                        "LogitScore"};
+    static const char *const kinds[] = {"Transformer", "Pooling", "Dense",
+                                        "Normalize",   "Dropout", "LogitScore"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kind, kinds[i])) return true;
     return false;
@@ -176,11 +176,45 @@ static bool ends_in(const char *text, const char *end) {
     return n >= k && !strcmp(text + n - k, end);
 }
 
+static bool is_kind(const json_t *module, const char *kind) {
+    const char *type = json_string_value(json_object_get(module, "type"));
+    const char *dot = type ? strrchr(type, '.') : NULL;
+    return dot && !strcmp(dot + 1, kind);
+}
+
 static bool has_module(const json_t *modules, const char *kind) {
+    for (size_t i = 0; i < json_array_size(modules); i++)
+        if (is_kind(json_array_get(modules, i), kind)) return true;
+    return false;
+}
+
+/* A decoder that was saved without its head. */
+static bool is_bare(const char *name) {
+    static const char *const names[] = {"Gemma3TextModel", "LlamaModel", "MistralModel",
+                                        "Qwen2Model", "Qwen3Model"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+/* Is a text's vector made of other tokens than the last, or do tokens see those after them? Then
+ * all of it is in one launch. (decoder.etg.in has the same as $flat.) */
+static bool takes_whole_texts(const char *dir, const json_t *config, const json_t *modules) {
+    char file[256], err[LLM_ERR];
+    if (json_is_false(json_object_get(config, "is_causal")) ||
+        json_is_true(json_object_get(config, "use_bidirectional_attention")))
+        return true;
     for (size_t i = 0; i < json_array_size(modules); i++) {
-        const char *type = json_string_value(json_object_get(json_array_get(modules, i), "type"));
-        const char *dot = type ? strrchr(type, '.') : NULL;
-        if (dot && !strcmp(dot + 1, kind)) return true;
+        const json_t *m = json_array_get(modules, i);
+        const char *path = json_string_value(json_object_get(m, "path"));
+        if (!is_kind(m, "Pooling") || !path || strchr(path, '/')) continue;
+        snprintf(file, sizeof file, "%.200s/config.json", path);
+        json_t *own = json_file(dir, file, true, err);
+        const char *mode = json_string_value(json_object_get(own, "pooling_mode"));
+        bool last = mode ? !strcmp(mode, "lasttoken")
+                         : json_is_true(json_object_get(own, "pooling_mode_lasttoken"));
+        json_decref(own);
+        return !last;
     }
     return false;
 }
@@ -194,11 +228,13 @@ bool vectors_by(const char *dir, enum vectors_by *out, char *err) {
         json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
     /* A decoder writes texts, unless modules.json makes vectors or scores of what it gives. */
     bool decodes = name && (ends_in(name, "ForCausalLM") || ends_in(name, "LMHeadModel") ||
-                            ends_in(name, "ForConditionalGeneration"));
+                            ends_in(name, "ForConditionalGeneration") || is_bare(name));
+    bool pools = has_module(modules, "Pooling");
     if (name && !decodes)
         *out = VECTORS_BY_TEXTS;
-    else if (has_module(modules, "Pooling") || has_module(modules, "LogitScore"))
-        *out = VECTORS_BY_SLOTS;
+    else if (pools || has_module(modules, "LogitScore"))
+        *out =
+            pools && takes_whole_texts(dir, config, modules) ? VECTORS_BY_TEXTS : VECTORS_BY_SLOTS;
     bool ok = modules || !*err;
     json_decref(modules);
     json_decref(config);

@@ -29,9 +29,11 @@ struct etrt_st_tensor {
 struct etrt_st; /* an open checkpoint: one file, or the shards of an index */
 
 /* PATH is a .safetensors file, an index ("*.safetensors.index.json"), or a directory that holds
- * model.safetensors.index.json, model.safetensors, or exactly one .safetensors file. Everything is
- * checked here: header, types, shapes against sizes, overlaps, holes, truncation. The files stay
- * mapped until close, so tensors' strings and data live that long. */
+ * model.safetensors.index.json, model.safetensors, or exactly one .safetensors file. Of a directory
+ * with a modules.json, model.safetensors in a folder that its entry I names as "path" belongs to
+ * it, too: a tensor T there is called modules.I.T. Everything is checked here: header, types,
+ * shapes against sizes, overlaps, holes, truncation. The files stay mapped until close, so tensors'
+ * strings and data live that long. */
 bool etrt_st_open(const char *path, struct etrt_st **out, char *err, size_t err_bytes);
 void etrt_st_close(struct etrt_st *); /* NULL is fine */
 

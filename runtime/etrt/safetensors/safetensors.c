@@ -20,8 +20,7 @@ static bool no_memory(const char *path, char *err, size_t err_bytes) {
     return st_fail(err, err_bytes, "%s: out of memory", path);
 }
 
-static bool add_entry(struct etrt_st *st, const struct st_file *file,
-                      const struct etrt_st_tensor *t) {
+bool st_add_entry(struct etrt_st *st, const struct st_file *file, const struct etrt_st_tensor *t) {
     if (!(st->count & (st->count + 1))) {
         struct st_entry *more = realloc(st->entries, (st->count + 1) * 2 * sizeof *more);
         if (!more) return false;
@@ -52,7 +51,7 @@ static bool open_single(const char *path, struct etrt_st *st, char *err, size_t 
     if (!st_file_open(path, st->files, err, err_bytes)) return false;
     st->file_count = 1;
     for (size_t i = 0; i < st->files->count; i++)
-        if (!add_entry(st, st->files, &st->files->tensors[i]))
+        if (!st_add_entry(st, st->files, &st->files->tensors[i]))
             return no_memory(path, err, err_bytes);
     return true;
 }
@@ -129,7 +128,7 @@ static bool add_mapped(const char *path, json_t *map, struct etrt_st *st, char *
             const struct etrt_st_tensor *t = at ? &f->tensors[json_integer_value(at)] : NULL;
             if (!t)
                 ok = st_fail(err, err_bytes, "%s: tensor %.200s is not in %s", path, key, f->path);
-            else if (!add_entry(st, f, t))
+            else if (!st_add_entry(st, f, t))
                 ok = no_memory(path, err, err_bytes);
         }
         json_decref(table);
@@ -188,14 +187,16 @@ bool etrt_st_open(const char *path, struct etrt_st **out, char *err, size_t err_
     *out = NULL;
     struct etrt_st *st = calloc(1, sizeof *st);
     if (!st) return no_memory(path, err, err_bytes);
+    const char *dir = NULL;
     bool ok = true;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        ok = choose_in_directory(path, chosen, err, err_bytes);
+        ok = choose_in_directory(dir = path, chosen, err, err_bytes);
         path = chosen;
     }
     if (ok)
         ok = ends_with(path, INDEX_SUFFIX) ? open_index(path, st, err, err_bytes)
                                            : open_single(path, st, err, err_bytes);
+    if (ok && dir) ok = st_add_modules(st, dir, err, err_bytes);
     if (ok && !sort_names(st)) ok = no_memory(path, err, err_bytes);
     if (!ok) {
         etrt_st_close(st);
@@ -209,6 +210,10 @@ void etrt_st_close(struct etrt_st *st) {
     if (!st) return;
     for (size_t i = 0; i < st->file_count; i++)
         st_file_close(&st->files[i]);
+    for (size_t i = 0; i < st->module_count; i++)
+        st_file_close(&st->modules[i]);
+    free(st->modules);
+    json_decref(st->module_names);
     free(st->files);
     free(st->entries);
     free(st->by_name);

@@ -28,11 +28,17 @@ struct etrt_st {
     struct st_entry *entries; /* in file order */
     const struct st_entry **by_name;
     size_t count;
+    struct st_file *modules; /* of folders that modules.json lists, and their tensors' names */
+    size_t module_count;
+    json_t *module_names;
 };
 
 bool st_fail(char *err, size_t err_bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+bool st_add_entry(struct etrt_st *, const struct st_file *, const struct etrt_st_tensor *);
+/* The tensors of the modules of the directory DIR, if there are any. */
+bool st_add_modules(struct etrt_st *, const char *dir, char *err, size_t err_bytes);
 /* Map and check one .safetensors file. On failure OUT needs no close. */
 bool st_file_open(const char *path, struct st_file *out, char *err, size_t err_bytes);
 void st_file_close(struct st_file *);

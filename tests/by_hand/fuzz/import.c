@@ -24,22 +24,25 @@ static size_t data_end(const char *header, size_t bytes) {
     return end;
 }
 
-bool fuzz_checkpoint(const uint8_t *data, size_t bytes) {
+bool fuzz_tensors(const char *name, const char *header, size_t n) {
     enum { FILLED = 1 << 16 };
-    const uint8_t *zero = memchr(data, 0, bytes);
-    size_t before = zero ? (size_t)(zero - data) : bytes;
-    size_t n = zero ? bytes - before - 1 : 0;
-    const char *header = zero ? (const char *)zero + 1 : "";
     uint64_t length = n;
     size_t end = data_end(header, n);
-    if (!fuzz_file("config.json", data, before)) return false;
-    FILE *f = fopen(fuzz_path("model.safetensors"), "wb");
+    FILE *f = fopen(fuzz_path(name), "wb");
     if (!f) return false;
     bool ok = fwrite(&length, sizeof length, 1, f) == 1 && fwrite(header, 1, n, f) == n;
     for (size_t i = 0; ok && n && end <= FILLED && i < end; i++)
         ok = putc(header[i % n], f) != EOF;
     ok = fflush(f) == 0 && ok && ftruncate(fileno(f), (off_t)(sizeof length + n + end)) == 0;
     return fclose(f) == 0 && ok;
+}
+
+bool fuzz_checkpoint(const uint8_t *data, size_t bytes) {
+    const uint8_t *zero = memchr(data, 0, bytes);
+    size_t before = zero ? (size_t)(zero - data) : bytes;
+    size_t n = zero ? bytes - before - 1 : 0;
+    const char *header = zero ? (const char *)zero + 1 : "";
+    return fuzz_file("config.json", data, before) && fuzz_tensors("model.safetensors", header, n);
 }
 
 bool fuzz_import(const char *activations, bool with_weights) {

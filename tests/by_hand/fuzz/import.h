@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes config.json, what is before the first byte 0 of the input, and model.safetensors: what is
- * behind it is the header, and the data are as long as the header says, the input over and over or
+/* The file NAME of tensors: N bytes of HEADER, and data as long as it says, HEADER over and over or
  * zeros where that is long. */
+bool fuzz_tensors(const char *name, const char *header, size_t n);
+/* Writes config.json, what is before the first byte 0 of the input, and model.safetensors: what is
+ * behind it is the header. */
 bool fuzz_checkpoint(const uint8_t *data, size_t bytes);
 /* Imports config.json, WITH_WEIGHTS what lies beside it too; ACTIVATIONS as in imp_options. True
  * where it was taken: then the front end takes what was written. */

@@ -28,7 +28,7 @@ length() {
 
 dictionary() {
     case $1 in
-    safetensors | index | manifest | launch | config | complete | checkpoint | quant | settings | tokenizer | request) file=$fuzz/json.dict ;;
+    safetensors | index | manifest | launch | config | complete | checkpoint | embedder | quant | settings | tokenizer | request) file=$fuzz/json.dict ;;
     *) file=$fuzz/$1.dict ;;
     esac
     [ ! -f "$file" ] || echo "-dict=$file"

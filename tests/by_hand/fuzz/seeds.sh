@@ -32,6 +32,23 @@ for d in "$2"/checkpoints/*/; do
     cp "$out/checkpoint/$name" "$out/quant/$name"
 done
 
+# modules.json, two of its modules, the two files of texts, the second's tensors, the checkpoint; bytes 0 between.
+mkdir -p "$out/embedder"
+for d in "$2"/checkpoints/*/; do
+    [ -f "$d/modules.json" ] || continue
+    name=$(basename "$d")
+    {
+        for f in modules.json 1_Pooling/config.json 2_Dense/config.json config_sentence_transformers.json sentence_bert_config.json; do
+            [ ! -f "$d/$f" ] || cat "$d/$f"
+            printf '\000'
+        done
+        [ ! -f "$d/2_Dense/model.safetensors" ] ||
+            tail -c +9 "$d/2_Dense/model.safetensors" | head -c "$(($(od -An -tu8 -N8 "$d/2_Dense/model.safetensors")))"
+        printf '\000'
+        cat "$out/checkpoint/$name"
+    } | head -c 16384 > "$out/embedder/$name"
+done
+
 for d in "$src"/tests/system/llm/designs/*/; do
     # No longer than run.sh lets inputs be.
     head -c 16384 "$d/tokenizer.json" > "$out/tokenizer/design-$(basename "$d")"

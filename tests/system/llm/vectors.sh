@@ -6,21 +6,7 @@ eval "check=\${$#}"
 rm -rf vectors
 mkdir vectors
 cd vectors
-of() { # MODEL COMMAND [OPTION...]: the command of etllm, with its model and a cache of this test
-    _model=$(checkpoint "$1") _command=$2
-    shift 2
-    "$bin/etllm" "$_command" --model "$_model" --device "$device" --cache cache "$@"
-}
-texts() { # MODEL: those of its reference, a line each
-    "$check" "$(checkpoint "$1")/vectors.json"
-}
-compare() { # MODEL KEY TOLERANCE COMMAND [OPTION...]
-    _name=$1 _key=$2 _off=$3
-    shift 3
-    of "$_name" "$@" --truncate --file texts > lines 2> log || die "$_name: $(cat log)"
-    "$check" "$(checkpoint "$_name")/vectors.json" "$_key" "$_off" < lines || die "$_name, $_key"
-}
-
+. "$(dirname "$0")/vectors_lib.sh"
 texts embed_bert > texts
 compare embed_bert vectors 1e-2 embed
 compare embed_bert query 1e-2 embed --prompt-name query
@@ -74,15 +60,10 @@ refuses 'gives no scores of pairs' "$bin/etllm" rerank --kernel ../stories-llama
 refuses 'writes no texts: it gives vectors' "$bin/etllm" generate --kernel "$bert" --model "$(checkpoint embed_bert)" -p x
 
 # What the files say that is not done is refused by its name.
-lie() { # WORDS FILE SED: embed_bert with another line in one of its files
-    rm -rf lie
-    cp -r "$(checkpoint embed_bert)" lie
-    chmod -R u+w lie
-    sed -i "$3" "lie/$2"
-    refuses "$1" "$bin/etllm" embed --model lie --cache cache -p x
-}
+liar=embed_bert
 lie '"do_lower_case" is not supported' sentence_bert_config.json 's/{/{"do_lower_case": true,/'
 lie 'is the name of no prompt' config_sentence_transformers.json 's/"default_prompt_name": null/"default_prompt_name": "x"/'
 lie '"weightedmean", which is not supported' 1_Pooling/config.json 's/"mean"/"weightedmean"/'
 lie '"include_prompt" false' 1_Pooling/config.json 's/"include_prompt": true/"include_prompt": false/'
-lie 'Dense' modules.json 's/normalize.Normalize/dense.Dense/'
+lie 'WordWeights' modules.json 's/normalize.Normalize/word_weights.WordWeights/'
+lie 'modules.2.config.in_features' modules.json 's/normalize.Normalize/dense.Dense/'

@@ -15,6 +15,7 @@ OUT = os.path.join(HERE, "../../../frontend/import/classes.json")
 BASE = {"ViTForImageClassification": {"num_labels": 2}, "GPT2LMHeadModel": {"add_cross_attention": False},
         **{f"{c}{kind}": {"is_decoder": False, "add_cross_attention": False} for c in ("Bert", "Roberta", "XLMRoberta") for kind in ("Model", "ForMaskedLM")},
         **{f"{c}ForSequenceClassification": {"is_decoder": False, "add_cross_attention": False, "num_labels": 2} for c in ("Bert", "Roberta", "XLMRoberta")},
+        **{f"{c}ForSequenceClassification": {"num_labels": 2} for c in ("MPNet", "NomicBert", "Gte")},
         "DistilBertForSequenceClassification": {"num_labels": 2}, "ModernBertForSequenceClassification": {"num_labels": 2}}
 # Written into the body of __init__ or of the code that uses it, and so in no list of arguments: gpt-oss' YaRN, since 5.8.1;
 # what its experts had as constants until these were fields; the old names of rope's numbers in GPT-NeoX and Gemma 3.
@@ -22,7 +23,7 @@ BODY = {
     "GptOssForCausalLM": {"rope_parameters": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
                                               "truncate": False, "original_max_position_embeddings": 4096}},
     "GPTNeoXForCausalLM": {"rotary_emb_base": 10000, "rotary_pct": 0.25},
-    "Gemma3ForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6},
+    **{c: {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6} for c in ("Gemma3ForCausalLM", "Gemma3TextModel")},
     "Gemma3nForCausalLM": {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0},
     **{c: {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3}
        for c in ("ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification")},
@@ -40,6 +41,10 @@ COMPUTED = {"Ernie4_5_MoeForCausalLM": ["moe_layer_end_index"], "Gemma3nForCausa
             "BailingHybridForCausalLM": ["head_dim"], "KimiLinearForCausalLM": ["linear_head_dim", "linear_num_heads"]}
 # Classes whose "rope_scaling" is a part of "rope_parameters", and not another name of it.
 SCALED = {"Olmo3ForCausalLM", "Gemma4ForCausalLM"}
+# Names of fields that the first code of an architecture had, which the library does not know.
+FIRST = {c: {"n_embd": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_inner": "intermediate_size",
+             "layer_norm_epsilon": "layer_norm_eps", "activation_function": "hidden_act", "rotary_emb_base": "rope_theta"}
+         for c in ("NomicBertModel", "NomicBertForSequenceClassification")}
 # Values that differ by version and mean the same: until 4.45 Gemma's "gelu" was the approximation by tanh.
 SAME = {("GemmaForCausalLM", "hidden_act")}
 
@@ -91,7 +96,7 @@ def read(wheel, architecture, kind):
     classes = {n.name: n for n in ast.parse(wheel.read(path)).body if isinstance(n, ast.ClassDef)}
     name = next(c for c, n in classes.items() if re.search(rf'model_type = "{kind}"', ast.unparse(n).replace("'", '"')))
     fields, facts = of_class(classes, name)
-    names = dict(facts.get("attribute_map", {}))
+    names = {**facts.get("attribute_map", {}), **FIRST.get(architecture, {})}
     theta = facts.get("default_theta", 10000.0)
     if "rope_parameters" in fields and isinstance(theta, float):
         fields.setdefault("rope_theta", theta)
@@ -112,6 +117,8 @@ def read(wheel, architecture, kind):
 
 def history(versions, wheels, architecture, kind):
     seen = [(v, *r) for v in versions if (r := read(wheels[v], architecture, kind))]
+    if not seen:  # its code is not in the library
+        return None
     _, fields, names = seen[-1]
     out = {"fields": dict(sorted(fields.items())), "names": dict(sorted(names.items())), "earlier": []}
     for (version, old, _), (after, _, _) in zip(seen, seen[1:]):
@@ -145,7 +152,7 @@ def main(versions):
         for v in versions:
             subprocess.check_call([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "-d", folder, f"transformers=={v}"])
             wheels[v] = zipfile.ZipFile(next(os.path.join(folder, f) for f in os.listdir(folder) if f"-{v}-" in f))
-        classes = {a: history(versions, wheels, a, kind) for a, kind in architectures()}
+        classes = {a: h for a, kind in architectures() if (h := history(versions, wheels, a, kind))}
     with open(OUT, "w") as f:
         f.write(f'{{"library": "transformers", "versions": {json.dumps(versions)}, "classes": {{\n')
         for i, (a, c) in enumerate(classes.items()):

@@ -112,10 +112,13 @@ def main():
             continue
         if os.path.exists(path) and "quantization_config" not in json.load(open(path)):
             architecture = json.load(open(path))["architectures"][0]
+            # The class of the first is not in the library; without modules.json nothing is said of what the others give.
+            if architecture not in classes or architecture in ("Gemma3TextModel", "LlamaModel", "Qwen2Model"):
+                continue
             for variant in [{}, *VARIANTS.get(golden, [])]:
                 rows.append(of(architecture, kinds[architecture], golden, variant))
     known = {r["architecture"] for r in rows}
-    missing = {a for a in kinds if a not in known and not any(alike(classes[a]) == alike(classes[k]) for k in known)}
+    missing = {a for a in kinds if a in classes and a not in known and not any(alike(classes[a]) == alike(classes[k]) for k in known)}
     assert not missing, f"no golden checkpoint of {missing}"
     with open(f"{HERE}/completed.json", "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in rows) + "\n]\n")
