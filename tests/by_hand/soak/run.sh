@@ -2,7 +2,7 @@
 # run.sh BIN WORK [CLIENTS [REQUESTS [DEVICE]]]
 # Many clients of a server with three models at once: REQUESTS (2,000) of CLIENTS (64), streamed and not, drawn and not, every
 # answer the one that its request gets alone; how much memory the server has before and after; and what 16 honest
-# clients wait alone and beside attacks. DEVICE: as etllm takes it; without it, an emulated one. The last lines are the record.
+# clients wait alone and beside attacks, all of one address. DEVICE: as etllm takes it; without it, an emulated one. The last lines are the record.
 # Models: goldens whose text is an attention and a feed-forward, one with experts, one with windows and sinks.
 set -eu
 src=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -54,7 +54,7 @@ for model in $models; do
 done
 # shellcheck disable=SC2086
 [ -e mix.hsaco ] || "$bin/etcc" $texts --target="$target" -o mix.hsaco
-"$bin/etllm" serve --kernel mix.hsaco --models "${folders#,}" --device "$device" --port 0 --queue 4096 --lenient --access-log /dev/null 2> server.log &
+"$bin/etllm" serve --kernel mix.hsaco --models "${folders#,}" --device "$device" --port 0 --queue 4096 --lenient --address-connections 0 --access-log /dev/null 2> server.log &
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
 until grep -q '^etllm: ready' server.log; do
