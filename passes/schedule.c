@@ -116,30 +116,6 @@ static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
     return true;
 }
 
-/* ---- the rules of ir/program/schedules.def ---- */
-
-typedef bool (*rule)(const et_pipeline *, const et_grid *);
-
-static bool never(const et_pipeline *pl, const et_grid *g) {
-    (void)pl, (void)g;
-    return false;
-}
-
-static bool always(const et_pipeline *pl, const et_grid *g) {
-    (void)pl, (void)g;
-    return true;
-}
-
-static bool where_it_pays(const et_pipeline *pl, const et_grid *g) {
-    return g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
-}
-
-static const rule rules[] = {
-    [ET_SCHEDULE_NONE] = never,
-#define SCHEDULE(kind, name, tasks, rule, kernels, help, means) rule,
-#include "ir/program/schedules.def"
-};
-
 /* It stores or takes what devices exchange. Such tasks are dealt: a workgroup then waits for words
  * of another device only when all tasks before that have been taken, on its own device and, since
  * the order is the same, on others. All workgroups could have taken queued ones, of different
@@ -220,10 +196,35 @@ static bool has_tiles(const et_pipeline *pl, const et_grid *g) {
     return !et_bounds(pl->p->g->exprs, et_grid_tiles(pl->p, g), &lo, &hi) || hi > 1;
 }
 
-static bool is_claimed(const et_pipeline *pl, const et_grid *g) {
-    if (pl->opt->schedule != ET_SCHEDULE_CLAIMED || !may_be_claimed(pl->p, g)) return false;
-    return pl->opt->claims_chosen ? claims_pay(pl, g) : has_tiles(pl, g);
+/* ---- the rules of ir/program/schedules.def ---- */
+
+/* How tiles of a grid are given to workgroups, which are dealt so far, in an order that tile/ has
+ * chosen. */
+typedef void (*rule)(const et_pipeline *, et_grid *);
+
+static void deal(const et_pipeline *pl, et_grid *g) {
+    (void)pl, (void)g;
 }
+
+static void queue(const et_pipeline *pl, et_grid *g) {
+    g->dynamic = !exchanges(pl->p, g);
+    if (g->dynamic) g->order = ET_TILES_ROUND_ROBIN;
+}
+
+static void queue_where_it_pays(const et_pipeline *pl, et_grid *g) {
+    if (g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g)) queue(pl, g);
+}
+
+static void claim(const et_pipeline *pl, et_grid *g) {
+    bool pays = pl->opt->claims_chosen ? claims_pay(pl, g) : has_tiles(pl, g);
+    if (pays && may_be_claimed(pl->p, g)) g->order = ET_TILES_CLAIMED;
+}
+
+static const rule rules[] = {
+    [ET_SCHEDULE_NONE] = deal,
+#define SCHEDULE(kind, name, tasks, rule, kernels, help, means) rule,
+#include "ir/program/schedules.def"
+};
 
 /* ---- a stream or claims ---- */
 
@@ -289,9 +290,8 @@ bool et_pass_schedule(et_pipeline *pl) {
                     g->name, s->name);
             return false;
         }
-        g->dynamic = rules[asked](pl, g) && !exchanges(p, g);
-        if (g->dynamic) g->order = ET_TILES_ROUND_ROBIN;
-        if (is_claimed(pl, g)) g->order = ET_TILES_CLAIMED;
+        g->dynamic = false;
+        rules[asked](pl, g);
         g->hint = ET_HINT_NONE;
         g->early = false;
         if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */

@@ -335,4 +335,8 @@ static inline void etrt_element_set(int row, void *data, int64_t i, double v) {
     }
 }
 
+/* "f32, f16, ", for messages: every name with a comma behind it. */
+#define ETRT_DTYPE_NAMES ETRT_DTYPES(ETRT_DTYPE_NAME)
+#define ETRT_DTYPE_NAME(NAME, name, safetensors, bits, is_float) #name ", "
+
 #endif

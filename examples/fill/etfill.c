@@ -141,9 +141,8 @@ static const cli_tool tool = {
     .summary = "write a safetensors file of random tensors",
     .usage = "OUT.safetensors [--seed=S] NAME:TYPE[DIM,DIM,...]:LO:HI ...",
     .about = "Writes tensors of uniform random numbers, weights and inputs for trying a model "
-             "out.\nTYPE is f32, bf16, f16, i32, i64 or, for quantised weights, one of e4m3, e5m2, "
-             "ue8m0, e2m1, i8, u8, i4, u4, u2, u1, iq4; those of few bits share a byte. Values lie "
-             "between LO and HI, "
+             "out.\nTYPE is one of " ETRT_DTYPE_NAMES
+             "or i64; those of fewer than 8 bits share a byte. Values lie between LO and HI, "
              "both included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one "
              "number.",
     .options = options,

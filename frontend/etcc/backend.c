@@ -127,7 +127,7 @@ static bool explain(et_program *p, const et_options *o, const et_pass_options *p
 static bool may_come_out(et_schedule_kind asked, et_schedule_kind is) {
     bool chosen = et_schedule_of(asked)->queued == ET_QUEUED_CHOSEN;
     return is == asked || (chosen && !et_schedule_of(is)->kernels) ||
-           (asked == ET_SCHEDULE_CLAIMED && is == ET_SCHEDULE_STATIC);
+           (et_schedule_of(asked)->fixed && is == ET_SCHEDULE_STATIC);
 }
 
 /* A program that is scheduled stays as it is. */

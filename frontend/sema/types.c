@@ -14,8 +14,8 @@ static bool eval_dtype(et_sema *s, const et_ident *id, et_dtype *out) {
         et_sema_note(s, id->loc, "did you mean '%s'?", g.best);
     else
         et_sema_note(s, id->loc,
-                     "the types are f32, f16, bf16 and i32; of weights also e4m3, "
-                     "e5m2, ue8m0, e2m1, i8, u8, i4, u4, u2, u1 and iq4");
+                     "the types are " ETRT_DTYPE_NAMES
+                     "of which those of 8 bits and fewer are for weights alone");
     return false;
 }
 

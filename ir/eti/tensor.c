@@ -28,8 +28,8 @@ void eti_shape(eti_parser *p, et_shape *out_shape) {
     bool ok = et_dtype_parse(name, &out_shape->dtype);
     if (!ok)
         eti_error(p, loc,
-                  "unknown type '%s': there are f32, f16, bf16 and i32, and of weights e4m3, e5m2, "
-                  "ue8m0, e2m1, i8, u8, i4, u4, u2, u1 and iq4",
+                  "unknown type '%s': there are " ETRT_DTYPE_NAMES
+                  "of which those of 8 bits and fewer are for weights alone",
                   name);
     int rank = 0;
     int64_t bytes = 8;

@@ -1,5 +1,6 @@
 /* Which right operands are codes times a scale. */
 #include "ir/program/scaled.h"
+#include <math.h>
 
 enum { EXACT = 256 }; /* integers up to it are bf16 */
 
@@ -26,13 +27,19 @@ static bool same(const struct codes *c, et_expr e) {
 /* Integers that are far from any limit, or LIMIT where they may not be. */
 enum { LIMIT = 1 << 20 };
 
-/* How far from zero an integer may be: of codes as far as their bits go. */
+/* How far from zero values of a type of codes may be, or as many bits go where that is more. */
+static int64_t reach_of(et_dtype t) {
+    double most = (1 << et_dtype_bits(t)) - 1;
+    for (uint32_t code = 0; code < 1u << et_dtype_bits(t); code++)
+        most = fmax(most, fabs(etrt_element((int)t, &code, 0))); /* but for NaN */
+    return most < LIMIT ? (int64_t)most : LIMIT;
+}
+
+/* How far from zero an integer may be. */
 static int64_t reach(const struct codes *c, et_expr e) {
     et_node_x x = *et_x(c->x, e);
     int64_t lo, hi, a, b, all;
-    if (is_load(c, e) && dtype_of(c, e) == ET_IQ4) return 127;
-    if (is_load(c, e) && et_dtype_is_code(dtype_of(c, e)))
-        return (1 << et_dtype_bits(dtype_of(c, e))) - 1;
+    if (is_load(c, e) && et_dtype_is_code(dtype_of(c, e))) return reach_of(dtype_of(c, e));
     if (x.op == ET_X_TO_I32) return reach(c, x.ops[0]);
     if (x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL) {
         a = reach(c, x.ops[0]);

@@ -25,6 +25,8 @@ made='--emit-llvm=out.ll --unoptimised'
 compile() { # BLOCK FILE
     # shellcheck disable=SC2086
     "$bin/etcc" "$2" $made > said 2>&1 || fail "$1" 'is not compiled'
+    name=$(sed -n '1s/^model //p' "$2")
+    [ -z "$name" ] || [ -e "run/$name.etg" ] || cp "$2" "run/$name.etg"
 }
 part() { # BLOCK
     context=$here/$(cat "${1%.*}.in").etg
@@ -82,7 +84,7 @@ commands() { # BLOCK KIND
     done < "$1"
 }
 
-# Links lead somewhere, pages of results are short, and the glossary's words are used.
+# Links lead somewhere, tables of files name files, pages of results are short, and the glossary's words are used.
 pages() {
     documents > "$work/documents"
     while IFS= read -r page; do
@@ -91,6 +93,18 @@ pages() {
             sed -nE -e 's/^\]\(\[[A-Za-z]*\]: ([^ ]+)$/\1/p' -e 's/^\]\(([^)# ]+)[^)]*\).*/\1/p' | sort -u | while IFS= read -r link; do
             case $link in http*) continue ;; esac
             [ -e "$(dirname "$page")/$link" ] || echo "$page: there is no $link"
+        done
+        sed 's/](/\n](/g' "$page" | sed -nE 's/^\]\(([^)# ]*)#([^) ]+)\).*/\1 \2/p' | sort -u | while IFS= read -r link; do
+            case $link in http*) continue ;; esac
+            of=${link% *}
+            of=${of:+$(dirname "$page")/$of}
+            sed -n 's/^##* //p' "${of:-$page}" | tr 'A-Z ' 'a-z-' | sed 's/[^a-z0-9_-]//g' | grep -qx -- "${link##* }" ||
+                echo "$page: there is no heading ${link##* } in ${of:-it}"
+        done
+        awk '!/^\|/ { key = ""; next } { split($0, cell, "|") } key == "" { key = cell[2]; next } key == " file " { print cell[2] }' "$page" |
+            grep -o '`[^` ]*`' | tr -d '`' | grep -v -e NAME -e '[*]' | while IFS= read -r file; do
+            set -- "$(dirname "$page")/${file%/}" "$(dirname "$page")/$file".*
+            [ -e "$1" ] || [ -e "$2" ] || echo "$page: there is no file $file"
         done
         case $page in bench/results/*)
             lines=$(wc -l < "$page")

@@ -252,6 +252,21 @@ if [ "$target" = sm_90 ]; then
     grep -q '^ *plan .* weights stream .* decode pairs ' scales.eti || die "e2m1: $(grep '^ *plan ' scales.eti)"
     ! grep -q 'ld\.global.*\.[ub]8' scales.ptx || die "a lane loads scales: $(grep -m1 'ld.global.*\.[ub]8' scales.ptx)"
 fi
+# Integers of e4m3 go up to 448, so one more may be no bf16, and is then no scale of packed pairs; e4m3 itself is.
+for scale in s '(i32(s) + 1)'; do
+    cat > more.etg << END
+model more
+input x : bf16[1, 512]
+weight u : e2m1[65536, 512]
+weight s : e4m3[65536, 32]
+output y : f32[1, 65536] = x @ bf16(u * gather($scale.T, idiv(iota(512), 16)).T).T
+END
+    compile more.etg more.eti --to scheduled
+    [ "$target" != sm_90 ] || case $(grep -c ' decode pairs ' more.eti)$scale in
+    1s | '0(i32(s) + 1)') ;;
+    *) die "scale $scale: $(grep '^ *plan ' more.eti)" ;;
+    esac
+done
 # A row of 192 k's of 2880 has 24 pieces of 16 bytes, which 32 lanes copy of four rows in three turns.
 cat > uneven.etg << 'END'
 model uneven
