@@ -112,6 +112,8 @@ pages() {
             ;;
         esac
     done < "$work/documents"
+    n=$(sed -n '/^## Architectures/,/^## Q/p' frontend/import/README.md | awk -F'|' '/^\| `[A-Z]/ { print $2 }' | grep -o '`[^`]*`' | sort -u | wc -l)
+    [ "$(grep -oE '[0-9]+ architectures' README.md | sort -u)" = "$n architectures" ] || echo "README.md: there are $n architectures in frontend/import/README.md"
     git -C "$src" -c safe.directory='*' ls-files '*.md' '*.[ch]' 2> /dev/null | grep -v '^ir/GLOSSARY.md$' > "$work/files"
     [ -s "$work/files" ] || grep -v '^ir/GLOSSARY.md$' "$work/documents" > "$work/files"
     tr '\n' '\0' < "$work/files" | xargs -0 cat | tr -s ' \n' ' ' > "$work/text"
