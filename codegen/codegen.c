@@ -272,6 +272,7 @@ static void emit_each_variant(cg *g) {
         g->ring_stages = 0;
         cg_plan_lds(g);
         if (i) g->symbol = et_printf(g->arena, "%s_%" PRId64, symbol, v->upto);
+        if (i && v->most) g->symbol = et_printf(g->arena, "%s_on_%d", g->symbol, v->most);
         cg_kernel(g);
         g->kernels[i] =
             (et_kernel){.symbol = g->symbol, .p = g->p, .lds_bytes = g->lds_bytes, .grid = -1};

@@ -170,10 +170,39 @@ static void note_use(void *ctx, const et_step *step, int tensor, bool is_store,
     ((bool *)ctx)[tensor] = true;
 }
 
-/* What of the workspace PART uses, which runs up to and including UPTO of the variants' symbol. */
-static void put_temporaries(struct out *o, const et_program *part, int64_t from, int64_t upto,
+/* Runs of numbers of workgroups, ascending, the last without an end: run R is that of some narrow
+ * variants, or between those of two. False: there is no such run. */
+static bool run_of(const et_program *p, int r, int *out_least, int *out_most) {
+    int from = 1, n = 0;
+    for (int i = 0; i < p->nvariants && p->variant[i].most; i++) {
+        const et_variant *v = &p->variant[i];
+        if (v->least < from) continue; /* another range of values on the same */
+        *out_least = from, *out_most = v->least - 1;
+        if (from < v->least && n++ == r) return true;
+        *out_least = v->least, *out_most = v->most;
+        if (n++ == r) return true;
+        from = v->most + 1;
+    }
+    *out_least = from, *out_most = INT32_MAX;
+    return n == r;
+}
+
+/* Is variant I for launches on so many workgroups? */
+static bool is_on(const et_program *p, int i, int workgroups) {
+    const et_variant *v = &p->variant[i];
+    bool narrow = false;
+    for (int k = 0; k < p->nvariants; k++)
+        narrow |= p->variant[k].least <= workgroups && workgroups <= p->variant[k].most;
+    return v->most ? v->least <= workgroups && workgroups <= v->most : !narrow;
+}
+
+/* What of the workspace program NUMBER, which is PART, uses, on LEAST to MOST workgroups; 0: on any
+ * number. */
+static void put_temporaries(struct out *o, const et_program *part, int number, int least, int most,
                             bool *any) {
     const et_program *whole = o->g->whole;
+    int64_t from = 0, upto = 0;
+    if (whole->nvariants && whole->variant_sym >= 0) et_variant_range(whole, number, &from, &upto);
     bool *used = et_alloc(o->g->arena, (size_t)part->ntensors + 1);
     for (int i = 0; i < part->ngrids; i++)
         et_func_accesses(part, &part->funcs[part->grids[i].func], note_use, used);
@@ -186,9 +215,10 @@ static void put_temporaries(struct out *o, const et_program *part, int64_t from,
         put(o, ", \"dtype\": \"%s\", \"shape\": ", et_dtype_name(t->shape.dtype));
         put_dims(o, t->shape.rank, t->shape.dim);
         put(o, ", \"offset\": %" PRId64, t->offset);
-        if (whole->nvariants)
+        if (whole->nvariants && whole->variant_sym >= 0)
             put(o, ", \"when\": [\"%s\", %" PRId64 ", %" PRId64 "]",
                 et_sym_name(o->g->x, whole->variant_sym), from, upto);
+        if (least) put(o, ", \"least\": %d, \"most\": %d", least, most);
         put(o, "}");
         *any = true;
     }
@@ -216,13 +246,14 @@ static void put_parts(struct out *o) {
             o->g->whole->g->devices, o->g->tags.inbox_bytes, o->g->tags.launches);
     put(o, "\"temporaries\": [");
     bool any = false;
-    int64_t from = 0, upto = 0;
-    if (o->g->whole->nvariants) et_sym_range(o->g->x, o->g->whole->variant_sym, &from, &upto);
-    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++) {
-        if (o->g->whole->nvariants) upto = o->g->whole->variant[i].upto;
-        put_temporaries(o, p, from, upto, &any);
-        from = upto + 1;
-    }
+    const et_program *whole = o->g->whole;
+    bool by_width = whole->nvariants && whole->variant[0].most;
+    for (int i = 0, least, most; (p = et_program_part(o->g->whole, i)); i++)
+        for (int r = 0; by_width ? run_of(whole, r, &least, &most) : r < 1; r++)
+            if (!by_width)
+                put_temporaries(o, p, i, 0, 0, &any);
+            else if (is_on(whole, i, least))
+                put_temporaries(o, p, i, least, most, &any);
     put(o, "],\n \"events\": [");
     any = false;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
@@ -302,6 +333,30 @@ static void put_run(struct out *o, const et_program *p, int first, int count, in
     put(o, "]");
 }
 
+/* The sequences, each "{" and for which launches it is; PUT_RUN writes what variant I runs. */
+static void put_sequences(struct out *o, void (*put_run_of)(struct out *, int)) {
+    const et_program *p = o->g->whole;
+    bool any = false;
+    for (int r = 0, least = 1, most = INT32_MAX; p->nvariants && run_of(p, r, &least, &most); r++)
+        for (int i = 0; i < p->nvariants; i++) {
+            if (!is_on(p, i, least)) continue;
+            put(o, any ? ",\n  {" : "\n  {");
+            if (p->variant_sym >= 0)
+                put(o, "\"upto\": [\"%s\", %" PRId64 "], ", et_sym_name(o->g->x, p->variant_sym),
+                    p->variant[i].upto);
+            if (most < INT32_MAX) put(o, "\"workgroups\": %d, ", most);
+            put_run_of(o, i);
+            any = true;
+        }
+    if (p->nvariants) return;
+    put(o, "\n  {");
+    put_run_of(o, 0);
+}
+
+static void put_number(struct out *o, int i) {
+    put(o, "\"run\": [%d]}", i);
+}
+
 /* Where each variant has a kernel of its own. */
 static void put_variants(struct out *o) {
     cg *g = o->g;
@@ -313,10 +368,18 @@ static void put_variants(struct out *o) {
             i ? "," : "", k->symbol, task, k->workitems, k->lds_bytes);
     }
     put(o, "],\n \"sequences\": [");
-    for (int i = 0; i < g->whole->nvariants; i++)
-        put(o, "%s{\"upto\": [\"%s\", %" PRId64 "], \"run\": [%d]}", i ? ", " : "",
-            et_sym_name(g->x, g->whole->variant_sym), g->whole->variant[i].upto, i);
+    put_sequences(o, put_number);
     put(o, "]");
+}
+
+static void put_grids(struct out *o, int i) {
+    et_program *p = et_program_part(o->g->whole, i);
+    int kernel = 0;
+    for (int k = 0; k < i; k++)
+        kernel += et_program_part(o->g->whole, k)->ngrids;
+    put(o, "\"run\": ");
+    put_run(o, p, p->first, p->count, &kernel);
+    put(o, "}");
 }
 
 /* Of a launch that is a sequence of kernels: which there are, and in what order they run. */
@@ -332,16 +395,7 @@ static void put_sequence(struct out *o) {
             put_kernel(o, &g->kernels[k], task + g->kernels[k].grid);
         }
     put(o, "],\n \"sequences\": [");
-    int kernel = 0;
-    for (int i = 0; (p = et_program_part(g->whole, i)); i++) {
-        put(o, i ? ",\n  {" : "\n  {");
-        if (g->whole->nvariants)
-            put(o, "\"upto\": [\"%s\", %" PRId64 "], ", et_sym_name(g->x, g->whole->variant_sym),
-                g->whole->variant[i].upto);
-        put(o, "\"run\": ");
-        put_run(o, p, p->first, p->count, &kernel);
-        put(o, "}");
-    }
+    put_sequences(o, put_grids);
     put(o, "]");
 }
 

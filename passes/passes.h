@@ -8,13 +8,21 @@
  * that fails. */
 typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi);
 
+/* So many CUs, ascending and fewer than the machine has. */
+enum { ET_MAX_WIDTHS = 3 };
+typedef struct {
+    int n, cus[ET_MAX_WIDTHS];
+} et_widths;
+
 /* A program with a variant for each of the ranges that the bounds of G's first symbol are split
  * into: as few (at most MOST) as keep the predicted time of every launch within 3 % of a program
  * compiled for that launch alone, or within the least that MOST of them can keep, and one more for
- * the value 1 where weights stream. NULL where one range will do, or some range cannot be lowered:
- * then the passes are run as for one. */
-et_program *et_make_variants(et_graph *g, const et_pass_options *, int most, et_narrow_fn narrow,
-                             void *ctx);
+ * the value 1 where weights stream. The same again for each of WIDTHS, or NULL, for launches on
+ * about so many workgroups (within 3 %); ET_MAX_VARIANTS are enough for all. NULL where one range
+ * will do and there are no widths, or some range cannot be lowered: then the passes are run as for
+ * one. */
+et_program *et_make_variants(et_graph *g, const et_pass_options *, int most,
+                             const et_widths *widths, et_narrow_fn narrow, void *ctx);
 
 /* What a launch of each of several models alone takes, by its size and its part of the chip, as far
  * as the simulator tells in reasonable time; to `pace` of the models. P is scheduled. */

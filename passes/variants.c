@@ -8,6 +8,9 @@
  * and, of more than two, at FEW. With one row there are no loops over rows and no masks, and all
  * waves share a row's reduction; with up to FEW rows matrix instructions have them on their narrow
  * side. Predicted costs do not show that, and a stream does not hide it.
+ *
+ * For launches on a part of the CUs all of that is done once more, as if there were no others: a
+ * neighbour has them.
  */
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
@@ -46,9 +49,13 @@ static double cost_at(const struct variants *v, et_program *p, int64_t value) {
     return et_cost_at(p, v->opt->machine, syms[1], 0).us;
 }
 
+static const char *name_of(const struct variants *v) {
+    return v->sym >= 0 ? et_sym_name(v->g->exprs, v->sym) : NULL;
+}
+
 /* The graph for values LO..HI, or NULL. */
 static et_graph *narrowed(const struct variants *v, int64_t lo, int64_t hi) {
-    et_graph *g = v->narrow(v->ctx, et_sym_name(v->g->exprs, v->sym), lo, hi);
+    et_graph *g = v->narrow(v->ctx, name_of(v), lo, hi);
     for (int m = 0; g && m < g->nmodels; m++)
         g->model[m].share = v->model[m].share;
     return g;
@@ -150,6 +157,7 @@ static bool place_models(struct variants *v, int64_t lo, int64_t hi, bool verbos
 /* The same for the range that the middle of the symbol's values is in. */
 static bool place_middle(struct variants *v, const int *end, int n) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS], lo, hi;
+    if (v->sym < 0) return true;
     et_sample_symbols(v->g->exprs, syms);
     et_sym_range(v->g->exprs, v->sym, &lo, &hi);
     int i = 0;
@@ -160,36 +168,49 @@ static bool place_middle(struct variants *v, const int *end, int n) {
     return place_models(v, lo, hi, v->opt->verbose);
 }
 
-/* The program with a variant for each range; NULL where one of them cannot be lowered. */
-static et_program *build(struct variants *v, const int *end, int n) {
-    et_program *base, *part[ET_MAX_VARIANTS];
+/* Variants of BASE for the ranges that end at END, on workgroups as ON says. False where one of
+ * them cannot be lowered. */
+static bool add(struct variants *v, et_program *base, const int *end, int n, et_variant on) {
+    int64_t lo = 0, hi = 0;
+    if (v->sym >= 0) et_sym_range(v->g->exprs, v->sym, &lo, &hi);
+    for (int i = 0; i < n; i++) {
+        et_program *part;
+        int64_t to = i == n - 1 ? hi : v->sample[end[i]];
+        if (v->opt->dump && v->sym >= 0)
+            fprintf(v->opt->dump_to, "# variant for %s in %lld..%lld\n", name_of(v), (long long)lo,
+                    (long long)to);
+        if (v->opt->dump && on.most)
+            fprintf(v->opt->dump_to, "# on %d to %d workgroups\n", on.least, on.most);
+        et_graph *g = narrowed(v, lo, to);
+        if (!g) return false;
+        et_finding *f = v->placed ? et_finding_note(v->opt, g) : NULL;
+        if (f) f->place = v->placed->place;
+        if (!et_passes_run(g, v->opt, &part)) return false;
+        base->variant[base->nvariants++] = (et_variant){to, on.least, on.most, part};
+        lo = to + 1;
+    }
+    return true;
+}
+
+/* What all variants have, without any. */
+static et_program *begin(struct variants *v, const int *end, int n) {
+    et_program *base;
     et_pass_options quiet = et_quiet_options(v->opt);
     quiet.to = v->opt->to; /* the text of a program has one stage, its variants' too */
-    int64_t lo, hi;
     if (!place_middle(v, end, n)) return NULL;
     for (int m = 0; m < v->g->nmodels; m++)
         v->g->model[m].share = v->model[m].share;
     if (!et_passes_run(v->g, &quiet, &base)) return NULL;
-    et_sym_range(v->g->exprs, v->sym, &lo, &hi);
-    for (int i = 0; i < n; i++) {
-        int64_t to = i == n - 1 ? hi : v->sample[end[i]];
-        if (v->opt->dump)
-            fprintf(v->opt->dump_to, "# variant for %s in %lld..%lld\n",
-                    et_sym_name(v->g->exprs, v->sym), (long long)lo, (long long)to);
-        et_graph *g = narrowed(v, lo, to);
-        if (!g) return NULL;
-        et_finding *f = v->placed ? et_finding_note(v->opt, g) : NULL;
-        if (f) f->place = v->placed->place;
-        if (!et_passes_run(g, v->opt, &part[i])) return NULL;
-        base->variant[i] = (et_variant){to, part[i]};
-        lo = to + 1;
-    }
     base->variant_sym = v->sym;
-    base->nvariants = n;
+    return base;
+}
+
+static et_program *finish(struct variants *v, et_program *base) {
     et_place_tagged(base);
-    for (int i = 0; i < n; i++) { /* their diagnostics count from here on */
-        et_diag_pass_on(part[i]->g->diags, v->g->diags);
-        part[i]->g->diags = v->g->diags;
+    for (int i = 0; i < base->nvariants; i++) { /* their diagnostics count from here on */
+        et_graph *g = base->variant[i].program->g;
+        et_diag_pass_on(g->diags, v->g->diags);
+        g->diags = v->g->diags;
     }
     return base;
 }
@@ -273,25 +294,77 @@ static et_program *warn_alone(const struct variants *v) {
     return NULL;
 }
 
-et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
-                             void *ctx) {
-    struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx, .few = most > 2};
+/* Ends of ranges, as few as do; returns how many. SYM may be none: all launches are alike. */
+static int ranges(struct variants *v, int most, int end[MAX_SAMPLES]) {
+    int64_t lo, hi;
+    int n = MAX_SAMPLES + 1;
+    if (v->sym < 0) return 1;
+    et_sym_range(v->g->exprs, v->sym, &lo, &hi);
+    if (ends_at(v, 0) && v->sample[0] == 1 && most < ET_MAX_VARIANTS) most++;
+    for (double limit = tolerance; n > most; limit *= 1.02)
+        n = grow(v, lo, limit, end);
+    return n;
+}
+
+/* ---- a part of the CUs ---- */
+
+/* Tiles for so many CUs are one for each, or a whole number of rounds: on a few CUs less they take
+ * a round more, and a few more are idle, where tiles for all, which are smaller, waste less. */
+static et_variant around(int cus) {
+    enum { PART = 32 };
+    return (et_variant){.least = cus - cus / PART, .most = cus + cus / PART};
+}
+
+/* Variants of BASE for each of WIDTHS. */
+static bool add_widths(const struct variants *all, et_program *base, const et_widths *widths,
+                       int most) {
+    const et_machine *m = all->opt->machine;
+    for (int i = 0; widths && i < widths->n; i++) {
+        int end[MAX_SAMPLES];
+        struct variants v = *all;
+        et_pass_options opt = *all->opt;
+        et_machine part = *m;
+        et_planned *on = et_alloc(all->g->arena, sizeof *on);
+        part.cus = widths->cus[i];
+        et_plan_for(&opt, &part, m->plans->target, on);
+        v.opt = &opt;
+        if (v.sym >= 0 && !look_at(&v, v.sym)) return false;
+        if (!add(&v, base, end, ranges(&v, most, end), around(part.cus))) return false;
+    }
+    return true;
+}
+
+static et_program *warn_widths(const struct variants *v, const et_widths *widths) {
+    if (widths && !et_diag_errors(v->g->diags))
+        et_diag(v->g->diags, ET_WARNING, (et_loc){0},
+                "--widths: there is no variant for some of the widths: there are none for any");
+    return NULL;
+}
+
+et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most,
+                             const et_widths *widths, et_narrow_fn narrow, void *ctx) {
+    struct variants v = {
+        .g = g, .opt = opt, .narrow = narrow, .ctx = ctx, .sym = -1, .few = most > 2};
     et_pass_options same;
     et_planned *on = et_alloc(g->arena, sizeof *on);
     int64_t lo, hi;
-    int end[MAX_SAMPLES], n = MAX_SAMPLES + 1;
+    int end[MAX_SAMPLES];
+    bool by_symbol =
+        et_sym_count(g->exprs) > 0 && et_sym_count(g->exprs) <= ET_MAX_SYMS && most > 1;
     et_check(most <= ET_MAX_VARIANTS);
-    if (et_sym_count(g->exprs) == 0 || et_sym_count(g->exprs) > ET_MAX_SYMS || most < 2)
-        return NULL;
-    et_sym_range(g->exprs, 0, &lo, &hi);
-    if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
-    if (opt->same_sums && !follow(&v, &same, on)) return warn_alone(&v);
-    et_sym_range(g->exprs, v.sym, &lo, &hi);
-    if (ends_at(&v, 0) && v.sample[0] == 1 && most < ET_MAX_VARIANTS) most++;
-    for (double limit = tolerance; n > most; limit *= 1.02)
-        n = grow(&v, lo, limit, end);
+    if (by_symbol) {
+        v.sym = 0;
+        et_sym_range(g->exprs, 0, &lo, &hi);
+        if (!place_models(&v, lo, hi, false)) return NULL;
+        if (!choose_symbol(&v)) v.sym = -1;
+    }
+    if (v.sym < 0 && !widths) return NULL;
+    if (v.sym >= 0 && opt->same_sums && !follow(&v, &same, on)) return warn_alone(&v);
+    int n = ranges(&v, most, end);
+    if (n < 2 && !widths) return NULL;
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
-    et_program *p = n > 1 ? build(&v, end, n) : NULL;
-    if (!p && n > 1) return warn_alone(&v);
-    return followed(&v, p) ? p : NULL;
+    et_program *p = begin(&v, end, n);
+    if (p && !add_widths(&v, p, widths, most)) return warn_widths(&v, widths);
+    if (!p || !add(&v, p, end, n, (et_variant){0})) return warn_alone(&v);
+    return followed(&v, finish(&v, p)) ? p : NULL;
 }

@@ -66,7 +66,8 @@
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for debugging
  *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,
- *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
+ *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol;
+ *                                          // "least": 1, "most": 93 where they do by these
  *   "tags": { "offset": 8192, "bytes": 4096, "launches": 1024 }, // only with ABI ETRT_ABI_TAGS
  *   "devices": { "count": 2, "inbox_bytes": 8192, "launches": 1024 }, // only with ABI
  *                                          // ETRT_ABI_DEVICES; tensors may have "cut": 1 then,
@@ -79,7 +80,8 @@
  *                                          // many in a launch
  *   "kernels": [                           // only with "schedule": "kernels"
  *     { "symbol": "m_0_qkv", "task": 0, "lds_bytes": 9000, "tiles": [3, "N 15 + 16 /"] } ],
- *   "sequences": [ { "upto": ["N", 16], "run": [0, { "times": 4, "run": [1, 2] }, 3] } ]
+ *   "sequences": [ { "upto": ["N", 16], "workgroups": 93,
+ *                    "run": [0, { "times": 4, "run": [1, 2] }, 3] } ]
  * }
  *
  * A dimension is an integer or a string in reverse Polish over symbols and integers with
@@ -91,11 +93,12 @@
  * of them run, in millionths, and in "done" where in struct etrt_report the kernel tells the host
  * that the model is done; names of symbols, tensors, events and tasks begin with the name of the
  * model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
- * row-major, in launches whose symbol is within "when", both ends included; those that are not
- * needed at the same time may share bytes, and one inside a loop holds what the last iteration
- * left. What "tags" names of the workspace is none of "temporaries": words that hold numbers made
- * of that of the launch, modulo "launches", a power of 2. They are all zero before a launch whose
- * number is a multiple of that, and before one that follows a launch that has not ended.
+ * row-major, in launches whose symbol is within "when", both ends included, and whose workgroups
+ * are "least" to "most"; those that are not needed at the same time may share bytes, and
+ * one inside a loop holds what the last iteration left. What "tags" names of the workspace is none
+ * of "temporaries": words that hold numbers made of that of the launch, modulo "launches", a power
+ * of 2. They are all zero before a launch whose number is a multiple of that, and before one that
+ * follows a launch that has not ended.
  *
  * "paces", where there are, has for each model, or the one that there is, a list of numbers, which
  * tell what its steps are predicted to take. The first three are that of a symbol; how much the
@@ -112,14 +115,15 @@
  * A kernel with ABI ETRT_ABI_RESIDENT stays: see struct etrt_mail.
  *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
- * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
- * which "run" names, in order, by their places in "kernels", loops as often as they say: "times" is
- * a number, or [most, times], most a number and times a dimension of 0 to most. "kernel" is the
- * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
- * least, or fewer, and where that is left out no more than can be resident at once. With other
- * schedules each of "sequences" runs one of "kernels", which is for some values of the symbol; what
- * that needs of local memory and of work-items, "workgroup", it says itself, and "kernel" the most
- * that any needs. */
+ * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, nor the
+ * launch's workgroups its "workgroups", where it has these, all of which "run" names, in order, by
+ * their places in "kernels", loops as often as they say: "times" is a number, or [most, times],
+ * most a number and times a dimension of 0 to most. "kernel" is the first of "kernels" then. A
+ * kernel has as many workgroups as "tiles" multiply to, one at least, or fewer, and where that is
+ * left out no more than can be resident at once. With other schedules each of "sequences" runs one
+ * of "kernels", which is for some values of the symbol and some numbers of workgroups; what that
+ * needs of local memory and of work-items, "workgroup", it says itself, and "kernel" the most that
+ * any needs. */
 /* Letters of the name of a tensor or symbol: 255, and before them a model's 255, "_16" and a dot.
  */
 #define ETRT_MAX_NAME 520

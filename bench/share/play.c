@@ -31,7 +31,9 @@ struct play {
     int nservers;
     int width[SH_MODELS]; /* CUs of the launch that is under way, of kernels side by side */
     double begun[SH_MODELS];
-    double from, until; /* nobody asks again after that in a closed loop */
+    unsigned planned; /* the models of the plan that is in force, as bits; 0: none is */
+    int at[SH_MODELS], units[SH_MODELS]; /* in it */
+    double from, until;                  /* nobody asks again after that in a closed loop */
 };
 
 /* In a closed loop everybody asks once at least. */
@@ -105,7 +107,7 @@ static unsigned choose(const struct play *y, const struct server *s, double now)
 /* ---- how many CUs a launch gets, of kernels side by side ---- */
 
 /* By a plan for the models of BUSY; all of them, where the models are to take turns. */
-static int planned(const struct play *y, int model, unsigned busy, int all) {
+static int planned(struct play *y, int model, unsigned busy, int all) {
     struct etrt_claim claim[SH_MODELS];
     int units = all < ETRT_PACE_UNITS ? all : ETRT_PACE_UNITS, n = 0, mine = 0, of = -1;
     for (int m = 0; m < y->p->nmodels; m++)
@@ -113,10 +115,17 @@ static int planned(const struct play *y, int model, unsigned busy, int all) {
     for (int m = 0; m < y->p->nmodels; m++) {
         if (!(busy >> m & 1)) continue;
         if (m == model) mine = n;
-        claim[n] = (struct etrt_claim){&y->p->model[m].pace, n * (units - 1) / of, 0, 0};
+        claim[n] = (struct etrt_claim){&y->p->model[m].pace, n * (units - 1) / of, y->at[m],
+                                       busy == y->planned ? y->units[m] : 0};
         n++;
     }
-    if (!etrt_plan(claim, n, units)) return all;
+    y->planned = etrt_plan(claim, n, units) ? busy : 0;
+    if (!y->planned) return all;
+    for (int m = 0, i = 0; m < y->p->nmodels; m++) {
+        if (!(busy >> m & 1)) continue;
+        y->at[m] = claim[i].from;
+        y->units[m] = claim[i++].units;
+    }
     return all * (claim[mine].from + claim[mine].units) / units - all * claim[mine].from / units;
 }
 
@@ -129,7 +138,7 @@ static bool is_first(const struct play *y, int model, double now) {
 }
 
 /* 0: none yet, since those that run leave too few. */
-static int width(const struct play *y, int model, double now) {
+static int width(struct play *y, int model, double now) {
     int all = (int)etrt_device_cus(y->p->opened[model]), used = 0, mine = y->p->model[model].cus;
     unsigned busy = 1u << model;
     for (int m = 0; m < y->p->nmodels; m++) {

@@ -35,13 +35,6 @@ static bool read_text(struct source *s) {
     return true;
 }
 
-static et_program *part_for(et_program *p, int64_t n) {
-    int i = 0;
-    while (i + 1 < p->nvariants && p->variant[i].upto < n)
-        i++;
-    return et_program_part(p, i);
-}
-
 static void print_row(const struct source *s, et_program *single, et_program *split,
                       const et_pass_options *o, int64_t n, double *worst) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
@@ -52,7 +45,7 @@ static void print_row(const struct source *s, et_program *single, et_program *sp
     syms[1][0] = n;
     if (!g || !et_passes_run(g, o, &alone)) return;
     double a = et_cost_at(alone, o->machine, syms[1], 0).us;
-    double v = et_cost_at(part_for(split, n), o->machine, syms[1], 0).us;
+    double v = et_cost_at(et_part_at(split, syms[1]), o->machine, syms[1], 0).us;
     double one = et_cost_at(single, o->machine, syms[1], 0).us;
     printf("| %lld | %.1f | %.1f | %.1f | %.3f |\n", (long long)n, a, v, one, v / a);
     *worst = v / a > *worst ? v / a : *worst;
@@ -83,8 +76,9 @@ static bool print_table(struct source *s, et_diags *d, int most) {
     int64_t lo, hi;
     double worst = 0;
     et_graph *g = read_text(s) ? et_parse_etg(s->arena, d, s->name, s->text, s->bytes) : NULL;
-    bool ok = g && et_sym_count(g->exprs) &&
-              (split = et_make_variants(g, &o, most, narrow, s), et_passes_run(g, &o, &single));
+    bool ok =
+        g && et_sym_count(g->exprs) &&
+        (split = et_make_variants(g, &o, most, NULL, narrow, s), et_passes_run(g, &o, &single));
     if (!ok) return false;
     if (!split) split = single;
     print_head(g, &o, split);

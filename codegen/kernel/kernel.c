@@ -103,15 +103,28 @@ static void visit_ways(cg *g) {
     cg_at(g, out);
 }
 
-/* Variants: the first whose bound the symbol does not pass runs. */
+/* Does variant I suit the launch, if none before does? NULL: whatever it is. */
+static val suits(cg *g, int i, val value, val workgroups) {
+    const et_program *whole = g->whole;
+    const et_variant *v = &whole->variant[i];
+    val is = NULL;
+    if (i + 1 == whole->nvariants) return NULL;
+    if (value) is = cg_icmp(g, LLVMIntSLE, value, cg_i32(g, v->upto));
+    if (!v->most) return is;
+    val above = LLVMBuildSub(g->b, workgroups, cg_i32(g, v->least), "");
+    val in = cg_icmp(g, LLVMIntULE, above, cg_i32(g, v->most - v->least));
+    return is ? LLVMBuildAnd(g->b, is, in, "") : in;
+}
+
+/* Variants: the first that suits runs. */
 static void emit_variants(cg *g, block exit) {
     et_program *whole = g->whole;
-    val value = g->sym[whole->variant_sym];
+    val value = whole->variant_sym >= 0 ? g->sym[whole->variant_sym] : NULL, workgroups = g->nwg;
     for (int i = 0; i < whole->nvariants; i++) {
         block mine = cg_block(g, "variant"), next = cg_block(g, "next");
-        val bound = cg_i32(g, whole->variant[i].upto);
-        if (i + 1 < whole->nvariants)
-            cg_cond(g, cg_icmp(g, LLVMIntSLE, value, bound), mine, next);
+        val is = suits(g, i, value, workgroups);
+        if (is)
+            cg_cond(g, is, mine, next);
         else
             cg_br(g, mine);
         cg_at(g, mine);

@@ -72,7 +72,7 @@ static void make_all(cg *g) {
 
 void cg_maps_end(cg *g) {
     struct cg_maps *all = g->maps;
-    if (!all || g->producer) return;
+    if (!g->box_bytes_lds || g->producer) return;
     block here = cg_here(g);
     cg_at(g, all->make);
     if (all->of.n > all->of.first) make_all(g);

@@ -183,7 +183,8 @@ static void tell_schedule(const et_options *o, et_program *whole) {
 static et_program *lower_once(et_graph *g, et_program *from, const et_options *o,
                               const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     int variants = o->resident && g->nmodels ? 1 : o->variants;
-    et_program *p = narrow ? et_make_variants(g, passes, variants, narrow, ctx) : NULL;
+    const et_widths *widths = o->widths.n ? &o->widths : NULL;
+    et_program *p = narrow ? et_make_variants(g, passes, variants, widths, narrow, ctx) : NULL;
     if (et_diag_errors(g->diags)) return NULL; /* variants add up in other orders */
     return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
@@ -268,6 +269,43 @@ static bool check_host(const et_program *p, const et_options *o, et_diags *d) {
     return true;
 }
 
+static void tell_variant(const et_options *o, const et_program *p, const et_variant *v) {
+    fprintf(stderr, "%s: variant", o->input);
+    if (p->variant_sym >= 0)
+        fprintf(stderr, " for %s up to %lld", et_sym_name(p->g->exprs, p->variant_sym),
+                (long long)v->upto);
+    if (v->most) fprintf(stderr, " on %d to %d workgroups", v->least, v->most);
+    fprintf(stderr, "\n");
+}
+
+/* Widths are of one model, whose tiles are not chosen yet, and narrower than the machine. */
+static bool check_widths(const et_graph *g, bool lowered, const et_options *o, const et_machine *m,
+                         et_diags *d) {
+    const et_widths *w = &o->widths;
+    const char *why = !w->n        ? NULL
+                      : g->nmodels ? "of several models, each has its part of the workgroups"
+                      : lowered    ? "the input is past stage graph"
+                                   : NULL;
+    if (why) et_diag(d, ET_ERROR, (et_loc){0}, "--widths: %s", why);
+    for (int i = 0; i < w->n && !why; i++)
+        if (w->cus[i] >= m->cus || w->cus[i] % m->dies) {
+            why = "";
+            et_diag(d, ET_ERROR, (et_loc){0},
+                    "--widths: %d are not fewer CUs than the %d of %s, as many on each of its %d "
+                    "die%s",
+                    w->cus[i], m->cus, m->name, m->dies, m->dies == 1 ? "" : "s");
+        }
+    if (!why && w->n && (o->variants + 1) * (w->n + 1) > ET_MAX_VARIANTS) {
+        why = "";
+        et_diag(
+            d, ET_ERROR, (et_loc){0},
+            "--widths: %d variants for each of them and for all CUs, and one more for a value of "
+            "1, are more than %d",
+            o->variants, ET_MAX_VARIANTS);
+    }
+    return !why;
+}
+
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
     if (!check_stage(o->to, from, d) || !check_schedule(o, from, d) || !check_explain(o, d))
@@ -297,6 +335,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .findings = o->explain ? &findings : NULL,
                               .to = o->to};
     et_plan_for(&passes, o->on ? o->on : et_machine_for(o->target), target, &on);
+    if (!check_widths(g, from || !narrow, o, passes.machine, d)) return false;
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p || !check_host(p, o, d)) return false;
     if (o->notes) tell_schedule(o, p);
@@ -304,8 +343,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         return false;
     if (o->verbose)
         for (int i = 0; i < p->nvariants; i++)
-            fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
-                    et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
+            tell_variant(o, p, &p->variant[i]);
     if (o->to) return write_text(program_text, p, o->output, d) && explain(p, o, &passes, NULL, d);
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return explain(p, o, &passes, NULL, d);

@@ -44,6 +44,19 @@ static bool take_stage(void *options, const char *text) {
     return true;
 }
 
+static bool take_widths(void *options, const char *text) {
+    et_widths *w = &((struct command_line *)options)->o.widths;
+    for (*w = (et_widths){0};; text++) {
+        char *end;
+        long cus = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
+        if (w->n == ET_MAX_WIDTHS || cus < 1 || cus > 65535) return false;
+        if (w->n && cus <= w->cus[w->n - 1]) return false;
+        w->cus[w->n++] = (int)cus;
+        text = end;
+        if (*text != ',') return !*text;
+    }
+}
+
 static const char *experts_on_name(int i) {
     static const char *const names[] = {"device", "host"};
     return i >= 0 && i <= ET_EXPERTS_ON_HOST ? names[i] : NULL;
@@ -95,6 +108,10 @@ static const cli_option options[] = {
      "first dim that is no loop's count (with several models: of the one that gains most); fewer "
      "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
+    {"widths", 0, CLI_TAKE, "W[,W[,W]]", .take = take_widths,
+     .help = "tilings of their own for launches on W of the GPU's CUs, within 3 % (fewer than all, "
+             "ascending), beside those for all: for models that share a GPU (etrt.h: "
+             "etrt_set_workgroups)"},
     {"same-sums", 0, CLI_FLAG, NULL, TO(same_sums),
      "all variants add up the terms of each sum in the order of the one for the fewest rows: a row "
      "has the same bits whatever is in its launch. Refused, with the reason, where one cannot"},

@@ -24,13 +24,9 @@ static bool set_dim(struct model *m, const char *name, int64_t value) {
 
 /* Of a program with variants, the one for these values. */
 static void choose_variant(struct model *m) {
-    et_program *p = m->p;
-    for (int i = 0; p && i < p->nvariants; i++) {
-        if (m->syms[p->variant_sym] > p->variant[i].upto) continue;
-        m->p = p->variant[i].program;
-        m->g = m->p->g;
-        return;
-    }
+    if (!m->p || !m->p->nvariants) return;
+    m->p = et_part_at(m->p, m->syms);
+    m->g = m->p->g;
 }
 
 /* Sequences whose keys and values a decoder from etimport keeps: kc is [L, SLOTS, ...]. */

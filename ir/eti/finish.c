@@ -98,9 +98,11 @@ static void check_variants(eti_parser *p) {
     int64_t lo, hi;
     const char *problem = et_tags_shared_problem(pr);
     if (problem) error(p, "%s", problem);
-    et_sym_range(p->x, pr->variant_sym, &lo, &hi);
-    if (pr->variant[pr->nvariants - 1].upto != hi)
+    const et_variant *last = &pr->variant[pr->nvariants - 1];
+    if (pr->variant_sym >= 0) et_sym_range(p->x, pr->variant_sym, &lo, &hi);
+    if (pr->variant_sym >= 0 && last->upto != hi)
         error(p, "the last variant of %s is not for the largest value of the dim", pr->g->name);
+    if (last->most) error(p, "the last variant of %s is not for any workgroups", pr->g->name);
     if (eti_known(p, 's', "schedule") || pr->nfuncs || pr->ngroups || pr->nevents)
         error(p, "%s has variants: all else is part of one of them", pr->g->name);
 }

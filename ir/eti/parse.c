@@ -398,30 +398,64 @@ static bool same_models(const et_graph *a, const et_graph *b) {
     return same;
 }
 
-/* variant N up to 4 { a whole program } */
+/* What a variant is for, but for its program: NAME, a dim or NULL, and what it and workgroups are
+ * up to; *OUT_LO: the dim's least. */
+static void check_bounds(eti_parser *p, et_loc loc, const char *name, const et_variant *v,
+                         int64_t *out_lo) {
+    et_program *pr = p->p;
+    const et_variant *last = pr->nvariants ? &pr->variant[pr->nvariants - 1] : NULL;
+    bool wider = last && last->most != v->most;
+    int sym = name ? dim_called(p, name) : -1;
+    int64_t hi = 0;
+    *out_lo = 0;
+    if ((name && sym < 0) || (last && sym != pr->variant_sym)) {
+        eti_error(p, loc, "variants go by the value of one dim");
+        return;
+    }
+    pr->variant_sym = sym;
+    bool behind = wider ? last->most && (!v->most || v->least > last->most)
+                        : !last || (sym >= 0 && v->least == last->least);
+    if (!behind)
+        eti_error(p, loc,
+                  "variants are in the order of their workgroups, those for any number last");
+    if (sym < 0) return;
+    et_sym_range(p->x, sym, out_lo, &hi);
+    if (wider && last->upto != hi)
+        eti_error(p, loc, "none is for the largest value of the dim on %d", last->most);
+    if (last && !wider) *out_lo = last->upto + 1;
+    if (v->upto < *out_lo || v->upto > hi)
+        eti_error(p, loc, "this variant must be for values from %lld up to at most %lld",
+                  (long long)*out_lo, (long long)hi);
+}
+
+/* variant [N up to 4] [on 64..68] { a whole program } */
 static void variant(eti_parser *p) {
     et_program *pr = p->p, *part;
+    et_variant of = {0};
     eti_next(p);
     et_loc loc = p->tok.loc;
-    const char *name = eti_need_name(p, ETI_NAME, "a dim");
-    eti_need_word(p, "up");
-    eti_need_word(p, "to");
-    int64_t upto = eti_need_int(p, 0, INT32_MAX, "the largest value of the dim"), lo = 0, hi = 0;
+    const char *name = NULL;
+    int64_t lo;
+    if (!eti_is(p, '{')) name = eti_need_name(p, ETI_NAME, "a dim");
+    bool on = name && strcmp(name, "on") == 0 && eti_is(p, ETI_INT);
+    if (on) {
+        name = NULL;
+    } else if (name) {
+        eti_need_word(p, "up");
+        eti_need_word(p, "to");
+        of.upto = eti_need_int(p, 0, INT32_MAX, "the largest value of the dim");
+        on = eti_take_word(p, "on");
+    }
+    if (on) {
+        of.least = (int)eti_need_int(p, 1, 65535, "the least workgroups");
+        eti_need(p, ETI_OP2('.', '.'));
+        of.most = (int)eti_need_int(p, of.least, 65535, "the most workgroups");
+    }
     if (p->broken || !eti_is(p, '{')) {
         eti_need(p, '{');
         return;
     }
-    int sym = dim_called(p, name);
-    if (sym < 0 || (pr->nvariants && sym != pr->variant_sym)) {
-        eti_error(p, loc, "variants go by the value of one dim");
-    } else {
-        pr->variant_sym = sym;
-        et_sym_range(p->x, sym, &lo, &hi);
-        if (pr->nvariants) lo = pr->variant[pr->nvariants - 1].upto + 1;
-        if (upto < lo || upto > hi)
-            eti_error(p, loc, "this variant must be for values from %lld up to at most %lld",
-                      (long long)lo, (long long)hi);
-    }
+    check_bounds(p, loc, name, &of, &lo);
     if (pr->nvariants == ET_MAX_VARIANTS)
         eti_error(p, loc, "more than %d variants", ET_MAX_VARIANTS);
     if (p->inside) {
@@ -437,13 +471,14 @@ static void variant(eti_parser *p) {
     eti_need(p, '}');
     p->errors += q->errors;
     if (!g || p->broken || p->errors) return;
-    if (q->stage != p->stage || !same_dims(p, q, pr->variant_sym, lo, upto) ||
+    if (q->stage != p->stage || !same_dims(p, q, pr->variant_sym, lo, of.upto) ||
         !same_tensors(pr, part) || !same_models(p->g, g)) {
         eti_error(p, loc,
                   "a variant has the stage, the dims, the tensors and the parts of the program");
         return;
     }
-    pr->variant[pr->nvariants++] = (et_variant){upto, part};
+    of.program = part;
+    pr->variant[pr->nvariants++] = of;
 }
 
 static void statement(eti_parser *p) {

@@ -469,8 +469,13 @@ static void print_variants(struct out *o) {
         if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
             print_tensor(o, &p->tensors[i]);
     for (int i = 0; i < p->nvariants; i++) {
-        fprintf(o->to, "variant %s up to %" PRId64 " {\n", et_sym_name(p->g->exprs, p->variant_sym),
-                p->variant[i].upto);
+        const et_variant *v = &p->variant[i];
+        fprintf(o->to, "variant ");
+        if (p->variant_sym >= 0)
+            fprintf(o->to, "%s up to %" PRId64 " ", et_sym_name(p->g->exprs, p->variant_sym),
+                    v->upto);
+        if (v->most) fprintf(o->to, "on %d..%d ", v->least, v->most);
+        fprintf(o->to, "{\n");
         et_program_print(p->variant[i].program, o->to);
         fprintf(o->to, "}\n");
     }

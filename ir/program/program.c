@@ -39,11 +39,22 @@ et_program *et_program_part(et_program *p, int i) {
     return i == 0 ? p : NULL;
 }
 
-et_program *et_part_at(et_program *p, const int64_t *syms) {
+int et_part_number(const et_program *p, const int64_t *syms) {
     int i = 0;
-    while (i + 1 < p->nvariants && p->variant[i].upto < syms[p->variant_sym])
+    while (i + 1 < p->nvariants &&
+           (p->variant[i].most || p->variant_sym < 0 || p->variant[i].upto < syms[p->variant_sym]))
         i++;
-    return et_program_part(p, i);
+    return i;
+}
+
+et_program *et_part_at(et_program *p, const int64_t *syms) {
+    return et_program_part(p, et_part_number(p, syms));
+}
+
+void et_variant_range(const et_program *p, int i, int64_t *out_lo, int64_t *out_hi) {
+    et_sym_range(p->g->exprs, p->variant_sym, out_lo, out_hi);
+    *out_hi = p->variant[i].upto;
+    if (i && p->variant[i - 1].most == p->variant[i].most) *out_lo = p->variant[i - 1].upto + 1;
 }
 
 int et_item_model(const et_program *p, const et_item *it) {

@@ -396,10 +396,12 @@ typedef struct {
 
 typedef struct et_program et_program;
 
-/* The same model compiled for a narrower range of one symbol, with tilings of its own. A launch
- * picks a variant by the symbol's value. The caller's tensors are the same, in the same order. */
+/* The same model compiled for a narrower range of one symbol, or for launches on some numbers of
+ * workgroups, with tilings of its own. A launch picks a variant by both: the first that suits. The
+ * caller's tensors are the same, in the same order. */
 typedef struct {
     int64_t upto;        /* the largest value of the symbol it is for */
+    int least, most;     /* workgroups it is for; 0, 0: any number */
     et_program *program; /* with a graph and symbols of its own */
 } et_variant;
 
@@ -436,9 +438,10 @@ struct et_program {
      * from 0: a workgroup visits all items of the first model that it has a part in, then those of
      * the next. */
     et_schedule_kind schedule;
-    /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
-     * program itself is what runs. */
-    int variant_sym;
+    /* Variants by workgroups, ascending, those for any number last, and of the same by the value of
+     * variant_sym, ascending, the last up to its bound; or none, and the program itself
+     * is what runs. */
+    int variant_sym; /* -1: they do not differ by one; there are several all the same */
     int nvariants;
     et_variant variant[ET_MAX_VARIANTS];
 };
@@ -446,8 +449,12 @@ struct et_program {
 /* Program I of those that a kernel is made of: the variants in order, or the program itself; NULL
  * past the end. */
 et_program *et_program_part(et_program *, int i);
-/* The one of them that a launch with these values of the symbols runs. */
+/* The number of the one of them that a launch with these values of the symbols runs, on all
+ * workgroups that there are, and that one. */
+int et_part_number(const et_program *, const int64_t *syms);
 et_program *et_part_at(et_program *, const int64_t *syms);
+/* The values of variant_sym, which there is, that variant I is for. */
+void et_variant_range(const et_program *, int i, int64_t *out_lo, int64_t *out_hi);
 
 et_program *et_program_create(et_graph *);
 /* Static, claimed, dynamic or hybrid, by its grids. */

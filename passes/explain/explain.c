@@ -103,24 +103,46 @@ static void put_head(const et_program *p, const et_explain_options *opt, FILE *t
     fprintf(to, "Schedule: %s, %s (--schedule).\n", s->name, s->means);
 }
 
+static void put_variants(const et_program *p, FILE *to) {
+    if (!p->nvariants) return;
+    fprintf(to, "The kernel has %d variants, chosen at launch", p->nvariants);
+    if (p->variant_sym >= 0)
+        fprintf(to,
+                " by %s: one tiling for all its values is predicted to be over 3 %% slower for "
+                "some (--variants)",
+                et_sym_name(p->g->exprs, p->variant_sym));
+    if (p->variant[0].most)
+        fprintf(to, "%s by the CUs that a launch has (--widths)",
+                p->variant_sym < 0 ? "" : ", and");
+    fprintf(to, ".\n");
+}
+
+static void put_variant(const et_program *p, int i, FILE *to) {
+    int64_t lo, hi;
+    fprintf(to, "\n========");
+    if (p->variant_sym >= 0) {
+        et_variant_range(p, i, &lo, &hi);
+        fprintf(to, " %s in %lld..%lld", et_sym_name(p->g->exprs, p->variant_sym), (long long)lo,
+                (long long)hi);
+    }
+    const et_variant *v = &p->variant[i];
+    if (v->most) fprintf(to, " on %d..%d CUs", v->least, v->most);
+    fprintf(to, " ========\n");
+}
+
 static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
     et_arena *arena = et_arena_create();
     et_program *part;
     int tasks = 0;
     put_head(p, opt, to);
-    if (p->nvariants)
-        fprintf(to,
-                "The kernel has %d variants, chosen at launch by %s: one tiling for all its values "
-                "is predicted to be over 3 %% slower for some (--variants).\n",
-                p->nvariants, et_sym_name(p->g->exprs, p->variant_sym));
+    put_variants(p, to);
     for (int i = 0; (part = et_program_part(p, i)); i++) {
-        int64_t lo, hi;
-        if (p->nvariants) {
-            et_sym_range(part->g->exprs, p->variant_sym, &lo, &hi);
-            fprintf(to, "\n======== %s in %lld..%lld ========\n",
-                    et_sym_name(p->g->exprs, p->variant_sym), (long long)lo, (long long)hi);
-        }
-        explain_part(part, tasks, opt, arena, to);
+        et_explain_options on = *opt;
+        et_machine m = *opt->machine;
+        if (p->nvariants) put_variant(p, i, to);
+        if (p->nvariants && p->variant[i].most) m.cus = p->variant[i].most;
+        on.machine = &m;
+        explain_part(part, tasks, &on, arena, to);
         tasks += part->ngrids;
     }
     et_arena_destroy(arena);

@@ -188,13 +188,11 @@ static int64_t link_span(struct link *l, int span) {
 /* ---- the program ---- */
 
 static et_program *running_part(et_program *p, const int64_t *symbols, int *out_first_task) {
+    int number = et_part_number(p, symbols);
     *out_first_task = 0;
-    for (int i = 0; i < p->nvariants; i++) {
-        et_program *part = p->variant[i].program;
-        if (symbols[p->variant_sym] <= p->variant[i].upto || i + 1 == p->nvariants) return part;
-        *out_first_task += part->ngrids;
-    }
-    return p;
+    for (int i = 0; i < number; i++)
+        *out_first_task += et_program_part(p, i)->ngrids;
+    return et_program_part(p, number);
 }
 
 int timeline_first_task(et_program *p, const int64_t *symbols) {

@@ -40,14 +40,19 @@ static void type(FILE *f, const etrt_session *s, const struct etrt_tensor *t) {
     putc(']', f);
 }
 
-/* Those of the workspace in a launch of these dims. */
+static bool is_there(const etrt_session *s, const struct etrt_temporary *t) {
+    if (s->workgroups < t->least || s->workgroups > t->most) return false;
+    return t->symbol < 0 || (s->dims[t->symbol] >= t->lo && s->dims[t->symbol] <= t->hi);
+}
+
+/* Those of the workspace in a launch of these dims on these workgroups. */
 static void temporaries(FILE *f, const etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     const char *between = "";
     fputs(", \"temporaries\": [", f);
     for (int i = 0; i < mf->ntemporaries; i++) {
         const struct etrt_temporary *t = &mf->temporaries[i];
-        if (t->symbol >= 0 && (s->dims[t->symbol] < t->lo || s->dims[t->symbol] > t->hi)) continue;
+        if (!is_there(s, t)) continue;
         fprintf(f, "%s\n   {", between);
         name(f, "name", t->tensor.name);
         fprintf(f, "\"offset\": %" PRIu64 ", ", t->offset);

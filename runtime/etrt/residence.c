@@ -204,7 +204,8 @@ static void plan(struct etrt_residence *r, uint32_t busy, double now) {
         struct seat *x = &r->seat[i];
         if (!(busy >> i & 1)) continue;
         of[n] = i;
-        claim[n++] = (struct etrt_claim){&x->pace, x->home, 0, 0};
+        bool kept = busy == r->planned && !r->turns;
+        claim[n++] = (struct etrt_claim){&x->pace, x->home, x->from, kept ? x->units : 0};
     }
     bool turns = n < 2 || !etrt_plan(claim, n, r->units), same = turns == r->turns;
     for (int i = 0; i < n && !turns; i++) {
@@ -264,7 +265,7 @@ static bool any(const struct etrt_residence *r, enum seat_state state) {
 /* The number of the kernel for the dims that are set. */
 int etrt_kernel_now(const etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
-    return mf->nkernels ? etrt_manifest_sequence(mf, s->dims)->steps[0].kernel : 0;
+    return mf->nkernels ? etrt_manifest_sequence(mf, s->dims, s->workgroups)->steps[0].kernel : 0;
 }
 
 /* Tags of steps so long ago that their numbers come again have to be zeroed, once. */

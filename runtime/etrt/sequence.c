@@ -114,8 +114,9 @@ etrt_status etrt_sequence_make(etrt_session *s, int *out_count) {
     add_devices(s, &s->dispatch[0]);
     if (!mf->nkernels) return ETRT_OK;
     int32_t iteration[ETRT_MAX_DEPTH] = {0};
-    struct unroll u = {
-        .s = s, .sequence = etrt_manifest_sequence(mf, s->dims), .iteration = iteration};
+    struct unroll u = {.s = s,
+                       .sequence = etrt_manifest_sequence(mf, s->dims, s->workgroups),
+                       .iteration = iteration};
     etrt_status st = unroll(&u, 0, u.sequence->nsteps);
     *out_count = u.count;
     return st;

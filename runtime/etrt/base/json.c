@@ -7,12 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { MAX_STRING = 1024 }; /* as in the language, whose strings name tensors of checkpoints */
 
 /* Stands in for libc's stdin in the jansson linked into libetrt (CMakeLists.txt says why). */
 extern FILE *etrt_json_stdin;
 FILE *etrt_json_stdin;
+
+/* And for what jansson seeds its hash tables by, which is larger: files are untrusted, so nobody
+ * may know the seed. */
+extern volatile uint32_t hashtable_seed;
+volatile uint32_t hashtable_seed;
+
+void json_object_seed(size_t seed) {
+    uint32_t word = (uint32_t)seed;
+    if (!word && getrandom(&word, sizeof word, GRND_NONBLOCK) < 0)
+        word = (uint32_t)(uintptr_t)&word;
+    hashtable_seed = word | 1;
+}
 
 static size_t path_text(const struct etrt_json_at *at, char *buf, size_t bytes) {
     if (!at || !bytes) return 0;

@@ -83,6 +83,7 @@ struct etrt_temporary {
     uint64_t offset;
     int symbol; /* launches differ by: it is there while LO <= value <= HI; -1: always */
     int64_t lo, hi;
+    int64_t least, most; /* workgroups with which it is there */
 };
 
 struct etrt_event {
@@ -114,10 +115,12 @@ struct etrt_step {
     int count;
 };
 
-/* What launches run whose value of SYMBOL is not beyond UPTO, the first there is. */
+/* What launches run whose value of SYMBOL is not beyond UPTO, and their workgroups not beyond
+ * WORKGROUPS, the first there is. */
 struct etrt_sequence {
     int symbol; /* -1: all launches */
     int64_t upto;
+    int64_t workgroups; /* INT32_MAX: any number */
     struct etrt_step *steps;
     int nsteps;
     int64_t launches; /* of kernels, all in all */
@@ -153,9 +156,9 @@ struct etrt_manifest {
     uint32_t kernarg_bytes; /* of the segment as etrt_abi.h lays it out */
 };
 
-/* The sequence that launches at these VALUES of the symbols run. */
+/* The sequence that launches at these VALUES of the symbols on so many workgroups run. */
 const struct etrt_sequence *etrt_manifest_sequence(const struct etrt_manifest *,
-                                                   const int64_t *values);
+                                                   const int64_t *values, uint32_t workgroups);
 /* How often the steps of a loop run. */
 etrt_status etrt_step_times(const struct etrt_step *, const int64_t *values, int64_t *out);
 /* Workgroups of a kernel whose tiles are counted. Fails where they are out of reason. */

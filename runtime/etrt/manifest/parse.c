@@ -126,6 +126,15 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
     return st == ETRT_OK ? etrt_parse_packed(at, object, t, shape) : st;
 }
 
+/* Workgroups of launches that have it. */
+static etrt_status parse_on(const struct etrt_json_at *at, json_t *object,
+                            struct etrt_temporary *t) {
+    t->most = INT32_MAX;
+    if (!json_object_get(object, "most")) return ETRT_OK;
+    etrt_status st = etrt_json_int(at, object, "least", 1, INT32_MAX, &t->least);
+    return st == ETRT_OK ? etrt_json_int(at, object, "most", 1, INT32_MAX, &t->most) : st;
+}
+
 static etrt_status parse_when(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
                               struct etrt_temporary *t) {
     struct etrt_json_at at = {up, "when", 0};
@@ -155,6 +164,7 @@ static etrt_status parse_temporary(struct etrt_parser *p, const struct etrt_json
     if (st == ETRT_OK)
         st = etrt_json_int(at, object, "offset", 0, (int64_t)p->m->workspace_bytes, &offset);
     if (st == ETRT_OK) st = parse_when(p, at, object, t);
+    if (st == ETRT_OK) st = parse_on(at, object, t);
     if (st != ETRT_OK) return st;
     t->offset = (uint64_t)offset;
     int64_t *upper = t->symbol >= 0 ? &p->upper[t->symbol] : NULL, whole = upper ? *upper : 0;

@@ -117,6 +117,11 @@ static etrt_status parse_upto(struct etrt_parser *p, const struct etrt_json_at *
     json_t *v = json_object_get(object, "upto");
     const char *name;
     s->symbol = -1;
+    s->workgroups = INT32_MAX;
+    if (json_object_get(object, "workgroups")) {
+        etrt_status st = etrt_json_int(up, object, "workgroups", 1, INT32_MAX - 1, &s->workgroups);
+        if (st != ETRT_OK) return st;
+    }
     if (!v) return ETRT_OK;
     if (!json_is_array(v) || json_array_size(v) != 2)
         return etrt_json_fail(&at, "must be [symbol, value]");
@@ -128,13 +133,13 @@ static etrt_status parse_upto(struct etrt_parser *p, const struct etrt_json_at *
                : st;
 }
 
-/* Some sequence is for every launch: the last one's bound is the symbol's. */
+/* Some sequence is for every launch: the last one's bound is the symbol's, and it has no other. */
 static etrt_status check_last(const struct etrt_json_at *at, const struct etrt_manifest *m) {
     const struct etrt_sequence *s = m->nsequences ? &m->sequences[m->nsequences - 1] : NULL;
     if (!s) return etrt_json_fail(at, "there is none");
     if (s->symbol >= 0 && s->upto < m->symbols[s->symbol].hi)
         return etrt_json_fail(at, "none is for the upper bound of %s", m->symbols[s->symbol].name);
-    return ETRT_OK;
+    return s->workgroups < INT32_MAX ? etrt_json_fail(at, "none is for any workgroups") : ETRT_OK;
 }
 
 etrt_status etrt_parse_sequences(struct etrt_parser *p, json_t *root) {
@@ -163,12 +168,12 @@ etrt_status etrt_parse_sequences(struct etrt_parser *p, json_t *root) {
 /* ---- what launches ask ---- */
 
 const struct etrt_sequence *etrt_manifest_sequence(const struct etrt_manifest *m,
-                                                   const int64_t *values) {
-    int i = 0;
-    while (i + 1 < m->nsequences && m->sequences[i].symbol >= 0 &&
-           values[m->sequences[i].symbol] > m->sequences[i].upto)
-        i++;
-    return &m->sequences[i];
+                                                   const int64_t *values, uint32_t workgroups) {
+    const struct etrt_sequence *s = m->sequences, *last = s + m->nsequences - 1;
+    while (s < last &&
+           (workgroups > s->workgroups || (s->symbol >= 0 && values[s->symbol] > s->upto)))
+        s++;
+    return s;
 }
 
 etrt_status etrt_step_times(const struct etrt_step *step, const int64_t *values, int64_t *out) {

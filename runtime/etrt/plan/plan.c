@@ -16,21 +16,29 @@ static double predicted(const struct etrt_pace *p, int parts) {
     return ns ? (double)ns : 1e6 / 3 * (1 + 2.0 * UNITS / parts);
 }
 
-/* Nothing is known of parts before a step has had all. */
+/* Nothing is known of parts before a step has had all. Between two widths the ratio lies on a line.
+ * Tiles that fill no whole number of rounds make steps of it which no line shows, so what has not
+ * been tried promises more. */
 static double expected(const struct etrt_pace *p, int parts) {
-    const double *ratio = p->ratio[p->size], never = 1e30;
-    if (!(ratio[UNITS] > 0) && parts < UNITS) return never;
-    double r = ratio[parts] > 0 ? ratio[parts] : ratio[0];
-    return predicted(p, parts) * (r > 0 ? r : 1);
+    const double *ratio = p->ratio[p->size], never = 1e30, untried = 0.93;
+    int above = parts, below = parts;
+    while (above < UNITS && !(ratio[above] > 0))
+        above++;
+    while (below && !(ratio[below] > 0))
+        below--;
+    double r = ratio[above];
+    if (!(ratio[UNITS] > 0)) return parts < UNITS ? never : predicted(p, UNITS);
+    if (below && below < above) r += (ratio[below] - r) * (above - parts) / (above - below);
+    if (below < above) r *= untried;
+    return predicted(p, parts) * r;
 }
 
 void etrt_pace_measured(struct etrt_pace *p, int parts, double ns) {
-    const double part = 0.125;
-    double now = (double)(ns / predicted(p, parts));
-    for (int k = 0; k <= parts; k += parts) {
-        double *mean = &p->ratio[p->size][k];
-        *mean += *mean > 0 ? (now - *mean) * part : now;
-    }
+    const double part = 0.125, fades = 1 - 1. / 4096;
+    double now = ns / predicted(p, parts), *ratio = p->ratio[p->size];
+    for (int k = 1; k < UNITS; k++)
+        ratio[k] *= fades;
+    ratio[parts] += ratio[parts] > 0 ? (now - ratio[parts]) * part : now;
 }
 
 static double above(double x, double limit) {
@@ -39,13 +47,23 @@ static double above(double x, double limit) {
 
 /* What it is worth that a step takes NS; MOST: as long as taking turns. */
 static double worth(const struct etrt_pace *p, double ns, double most) {
-    const double missed = 1e3, late = 1e6, slack = 1.02;
-    return p->weight * expected(p, UNITS) / ns - missed * above(ns, slack * most) -
+    const double missed = 1e3, late = 1e6;
+    return p->weight * expected(p, UNITS) / ns - missed * above(ns, most) -
            late * above(ns, p->latency_ns);
 }
 
+/* The plan in force, if there is one. */
+static double worth_now(const struct etrt_claim *c, int n, int units, double most) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        if (!c[i].units) return -1e30;
+        sum += worth(c[i].pace, expected(c[i].pace, etrt_pace_parts(c[i].units, units)), most);
+    }
+    return sum;
+}
+
 bool etrt_plan(struct etrt_claim *c, int n, int units) {
-    const double never = -1e30;
+    const double never = -1e30, slack = 1.02, gain = 1.02;
     double best[ETRT_MAX_MODELS + 1][UNITS + 1], all = 0, turns = 0;
     signed char from[ETRT_MAX_MODELS][UNITS + 1];
     for (int i = 0; i < n; i++)
@@ -54,20 +72,26 @@ bool etrt_plan(struct etrt_claim *c, int n, int units) {
         best[0][end] = end ? never : 0;
     for (int i = 0; i < n; i++) {
         const struct etrt_pace *p = c[i].pace;
+        double value[UNITS + 1];
         turns += worth(p, all, all);
+        for (int w = 1; w <= units; w++)
+            value[w] = worth(p, expected(p, etrt_pace_parts(w, units)), slack * all);
         for (int end = 0; end <= units; end++) {
             double *most = &best[i + 1][end];
             *most = never;
             for (int at = 0; at <= c[i].home && c[i].home < end; at++) {
-                double ns = expected(p, etrt_pace_parts(end - at, units));
-                double sum = best[i][at] + worth(p, ns, all);
+                double sum = best[i][at] + value[end - at];
                 if (!(sum > *most)) continue;
                 *most = sum;
                 from[i][end] = (signed char)at;
             }
         }
     }
-    if (!(best[n][units] > turns * 1.01)) return false;
+    /* Who changes waits for the others, and steps that take a little longer than others did are no
+     * reason to. */
+    double now = worth_now(c, n, units, slack * slack * all);
+    if (now > turns && !(best[n][units] > now * gain)) return true;
+    if (!(best[n][units] > turns * gain)) return false;
     for (int i = n, end = units; i-- > 0; end = c[i].from) {
         c[i].from = from[i][end];
         c[i].units = end - c[i].from;

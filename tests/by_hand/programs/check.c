@@ -449,7 +449,7 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
     et_graph *g = parse(a, d, c->text);
     et_program *p = NULL;
     struct source s = {a, c->text};
-    if (variants) p = et_make_variants(g, &opt, 3, narrow, &s);
+    if (variants) p = et_make_variants(g, &opt, 3, NULL, narrow, &s);
     if (!p && !et_passes_run(g, &opt, &p)) return NULL;
     return p;
 }

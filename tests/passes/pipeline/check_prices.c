@@ -212,7 +212,7 @@ static void check(const char *path, const et_pass_options *opt) {
     et_diags *d = et_diags_create(c.arena);
     et_graph *g = et_parse_etg(c.arena, d, c.file, c.text, c.bytes);
     by.to = ET_STAGE_TILED;
-    et_program *p = g ? et_make_variants(g, &by, VARIANTS, narrow, NULL) : NULL;
+    et_program *p = g ? et_make_variants(g, &by, VARIANTS, NULL, narrow, NULL) : NULL;
     bool ok = g && (p || et_passes_run(g, &by, &p));
     by.to = ET_STAGE_NONE;
     if (ok) {
