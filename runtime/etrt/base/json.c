@@ -22,8 +22,7 @@ volatile uint32_t hashtable_seed;
 
 void json_object_seed(size_t seed) {
     uint32_t word = (uint32_t)seed;
-    if (!word && getrandom(&word, sizeof word, GRND_NONBLOCK) < 0)
-        word = (uint32_t)(uintptr_t)&word;
+    if (!word) (void)!getrandom(&word, sizeof word, 0); /* so few bytes are not interrupted */
     hashtable_seed = word | 1;
 }
 

@@ -137,9 +137,11 @@ static etrt_status parse_upto(struct etrt_parser *p, const struct etrt_json_at *
 static etrt_status check_last(const struct etrt_json_at *at, const struct etrt_manifest *m) {
     const struct etrt_sequence *s = m->nsequences ? &m->sequences[m->nsequences - 1] : NULL;
     if (!s) return etrt_json_fail(at, "there is none");
-    if (s->symbol >= 0 && s->upto < m->symbols[s->symbol].hi)
-        return etrt_json_fail(at, "none is for the upper bound of %s", m->symbols[s->symbol].name);
-    return s->workgroups < INT32_MAX ? etrt_json_fail(at, "none is for any workgroups") : ETRT_OK;
+    const char *of = s->symbol >= 0 && s->upto < m->symbols[s->symbol].hi
+                         ? m->symbols[s->symbol].name
+                     : s->workgroups < INT32_MAX ? "workgroups"
+                                                 : NULL;
+    return of ? etrt_json_fail(at, "none is for the upper bound of %s", of) : ETRT_OK;
 }
 
 etrt_status etrt_parse_sequences(struct etrt_parser *p, json_t *root) {

@@ -208,6 +208,14 @@ static const struct {
      "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": "
      "[{\"upto\": [\"N\", 9], \"run\": [0]}], \"tasks\"",
      "none is for the upper bound of N", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": "
+     "[{\"workgroups\": 9, \"run\": [0]}], \"tasks\"",
+     "none is for the upper bound of workgroups", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": "
+     "[{\"workgroups\": 0, \"run\": [0]}], \"tasks\"",
+     "sequences[0].workgroups: 0 is outside", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": 5, \"tasks\"", "profile: must be an object", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": {}, \"tasks\"", "profile.tasks: is missing", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": {\"tasks\": -1}, \"tasks\"", "profile.tasks: -1", ETRT_FORMAT},
@@ -217,6 +225,34 @@ static const struct {
     {"\"schedule\"", "\"\xED\xA0\x80\"", "not JSON", ETRT_FORMAT},
 };
 enum { LIES = sizeof lies / sizeof *lies };
+
+/* Launches run the first sequence that neither their dims nor their workgroups pass. */
+START_TEST(widths) {
+    static const struct {
+        int64_t n;
+        uint32_t workgroups;
+        int kernel;
+    } of[] = {{1, 1, 0}, {1, 63, 0}, {1, 64, 1}, {4, 68, 1}, {5, 68, 2}, {5, 64, 2}, {1, 69, 3}};
+    struct etrt_manifest m;
+    char *changed = replaced(
+        text, "\"tasks\"",
+        "\"kernels\": [{\"symbol\": \"a\", \"task\": 0, \"lds_bytes\": 0}, {\"symbol\": \"b\", "
+        "\"task\": 0, \"lds_bytes\": 0}, {\"symbol\": \"c\", \"task\": 0, \"lds_bytes\": 0}, "
+        "{\"symbol\": \"d\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"workgroups\": 63, "
+        "\"run\": [0]}, {\"upto\": [\"N\", 4], \"workgroups\": 68, \"run\": [1]}, "
+        "{\"workgroups\": 68, \"run\": [2]}, {\"run\": [3]}], \"tasks\"");
+    ck_assert_msg(etrt_manifest_parse(changed, strlen(changed), &m) == ETRT_OK, "%s",
+                  etrt_last_error());
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int64_t values[ETRT_MAX_RANK] = {0};
+        values[etrt_manifest_symbol(&m, "N")] = of[i].n;
+        ck_assert_int_eq(etrt_manifest_sequence(&m, values, of[i].workgroups)->steps[0].kernel,
+                         of[i].kernel);
+    }
+    etrt_manifest_free(&m);
+    free(changed);
+}
+END_TEST
 
 START_TEST(lie) {
     struct etrt_manifest m;
@@ -439,6 +475,7 @@ END_TEST
 
 static void add(TCase *tc) {
     tcase_add_test(tc, good);
+    tcase_add_test(tc, widths);
     tcase_add_loop_test(tc, lie, 0, LIES);
     tcase_add_loop_test(tc, cut, 0, CUTS);
     tcase_add_test(tc, truncated_text);
