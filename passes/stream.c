@@ -139,6 +139,14 @@ static bool has_few_rows(const et_program *p, const et_grid *g) {
     return rows <= ET_FEW_ROWS;
 }
 
+/* Does a task that waits for a router have weights of so few bits that instructions bound how fast
+ * they are copied and multiplied? */
+static bool has_short_rows(const et_program *p) {
+    for (int i = 0; i < p->ngrids; i++)
+        if (et_stream_is_short(p, &p->grids[i])) return true;
+    return false;
+}
+
 static bool have_few_rows(const et_program *p) {
     for (int i = 0; i < p->ngrids; i++)
         if (p->grids[i].streamed && !has_few_rows(p, &p->grids[i])) return false;
@@ -154,7 +162,8 @@ static bool have_few_rows(const et_program *p) {
  *
  * While half of the stages are full no consumer waits for weights, and all other loads queue behind
  * them: about half as many bytes are in flight then, more or fewer as weights take longer or less
- * long than the rest. */
+ * long than the rest. Not where instructions bound how fast weights are copied: these are in flight
+ * longer than that takes memory. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
     enum { CALM = 16 << 10 };
@@ -173,7 +182,8 @@ static void pace(et_program *p, const et_pass_options *opt, bool many) {
     bool asks = gains && !et_is_without(opt->without, ET_FEATURE_PREFETCH);
     p->ring.prefetch = asks ? m->prefetch_kb << 10 : 0;
     if (many || !few) p->ring.flight = flight;
-    if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
+    if (many || asks || has_short_rows(p) || et_is_without(opt->without, ET_FEATURE_CALM))
+        p->ring.calm = p->ring.flight;
 }
 
 /* The producer's waits (et_grid.awaits) of all grids that might stream. */

@@ -81,6 +81,12 @@ static void visit_as(cg *g, cg_producer *by, void (*visit)(cg *)) {
     if (by->tells) by->told = cg_ring_count(g);
     if (brings) cg_ring_begin(g, &by->next);
     if (brings) by->models = cg_ring_count(g);
+    if (brings && g->bringers > 1) {
+        by->turn = cg_ring_count(g);
+        val last = cg_i32(g, g->p->workgroup / g->t->wave + g->family->stream->waves(g) - 1);
+        val second = cg_icmp(g, LLVMIntEQ, g->wave, last);
+        LLVMBuildStore(g->b, LLVMBuildZExt(g->b, second, g->i32, ""), by->turn);
+    }
     g->producer = by;
     if (g->opt->resident) {
         cg_stay_producing(g, visit);
@@ -106,7 +112,10 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     if (cg_ring_prefetches(g) || g->tell_at) rest = cg_block(g, "others");
     if (g->family->stream->waves(g) > 1) {
         block bring = cg_block(g, "brings");
-        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), bring, rest);
+        val is = cg_icmp(g, LLVMIntEQ, g->wave, first);
+        val last = cg_addi(g, first, g->family->stream->waves(g) - 1);
+        if (g->bringers > 1) is = LLVMBuildOr(g->b, is, cg_icmp(g, LLVMIntEQ, g->wave, last), "");
+        cg_cond(g, is, bring, rest);
         cg_at(g, bring);
     }
     visit_as(g, &brings, visit);

@@ -144,16 +144,26 @@ void cg_ring_model_begins(cg *g) {
     arrive(g, begun(g));
 }
 
+/* Of a word that is 0 or 1: what it was; it is the other one now. */
+static val alternate(cg *g, val word) {
+    val now = LLVMBuildLoad2(g->b, g->i32, word, "");
+    LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), word);
+    return now;
+}
+
 void cg_ring_await_model(cg *g, val phase, block quit) {
-    val now = LLVMBuildLoad2(g->b, g->i32, phase, "");
-    until(g, begun(g), now, quit);
-    LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), phase);
+    until(g, begun(g), alternate(g, phase), quit);
 }
 
 static val counted(cg *g, val word) {
     val n = LLVMBuildLoad2(g->b, g->i32, word, "");
     LLVMBuildStore(g->b, cg_addi(g, n, 1), word);
     return n;
+}
+
+val cg_ring_turn(cg *g, const cg_producer *by) {
+    if (g->bringers == 1) return NULL;
+    return cg_icmp(g, LLVMIntEQ, alternate(g, by->turn), cg_i32(g, 0));
 }
 
 /* A stage is free for its first use from the start. */
@@ -212,21 +222,15 @@ void cg_ring_producer_commit(cg *g, const cg_ring *r) {
 
 /* ---- tiles that a wave of its own tells others of ---- */
 
-static val turn(cg *g, val word) {
-    val now = LLVMBuildLoad2(g->b, g->i32, word, "");
-    LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), word);
-    return now;
-}
-
 /* The wave is free for the first tile from the start. */
 void cg_tell_later(cg *g) {
-    val now = turn(g, g->tell_phase);
+    val now = alternate(g, g->tell_phase);
     until(g, telling(g, FREE), LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), NULL);
     arrive(g, telling(g, DONE));
 }
 
 void cg_tell_await(cg *g, const cg_producer *by) {
-    until(g, telling(g, DONE), turn(g, by->told), by->quit);
+    until(g, telling(g, DONE), alternate(g, by->told), by->quit);
 }
 
 void cg_tell_done_with(cg *g) {

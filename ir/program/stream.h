@@ -68,6 +68,10 @@ int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 /* Is each of its rows as far from the one before as the second is from the first? */
 bool et_stream_is_even(const et_program *, const et_step *, int i);
 
+/* Is GRID streamed, are its weights such as a router chooses, and have their elements four bits or
+ * less? Rows of a chunk are short then, and two waves bring them. */
+bool et_stream_is_short(const et_program *, const et_grid *);
+
 /* Give GRID, whose function has a step that can be streamed, the waits for what decides where its
  * weights are; false, and none, where no event says that one of these tensors is complete. */
 bool et_stream_await(et_program *, et_grid *);

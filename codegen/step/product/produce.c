@@ -131,6 +131,7 @@ struct lots {
 static struct lots lots_of(cg *g, const et_contract *c, const cg_producer *by) {
     int copy = g->t->wave * PIECE, all = et_stream_stage_bytes(&c->p) / copy;
     struct lots l = {.copies = all < ET_RING_LOT ? all : ET_RING_LOT};
+    copy *= g->bringers; /* which all have as many in flight */
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
     l.calm = by->calm ? g->p->ring.calm / (l.copies * copy) - 1 : l.most;
@@ -147,6 +148,25 @@ static void asked(cg *g, struct lots *l) {
     cg_if_begin(g, &calm, LLVMBuildNot(g->b, l->low, ""));
     g->family->copied(g, l->calm);
     cg_if_end(g, &calm);
+}
+
+/* The next stage; what is between begin and end is for the wave whose turn it is. */
+struct turn {
+    cg_ring r;
+    val is; /* or NULL: there is one wave */
+    cg_if own;
+};
+
+static struct turn turn_begin(cg *g, const cg_producer *by) {
+    struct turn t = {.r = cg_ring_next(g, &by->next), .is = cg_ring_turn(g, by)};
+    if (t.is) cg_if_begin(g, &t.own, t.is);
+    cg_ring_producer_acquire(g, &t.r, by);
+    return t;
+}
+
+static void turn_end(cg *g, struct turn *t) {
+    cg_ring_producer_commit(g, &t->r);
+    if (t->is) cg_if_end(g, &t->own);
 }
 
 /* The lane's row and piece of the rows that lanes copy together, in each of the rounds that this
@@ -244,13 +264,12 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
         prefetch_chunk(g, c, by, from);
         return;
     }
-    cg_ring r = cg_ring_next(g, &by->next);
-    cg_ring_producer_acquire(g, &r, by);
+    struct turn t = turn_begin(g, by);
     if (c->p.stage_k)
-        produce_lines(g, c, by, &r, l->row[0], l->unit[0], from);
+        produce_lines(g, c, by, &t.r, l->row[0], l->unit[0], from);
     else
-        produce_chunk(g, c, by, &r, l, from);
-    cg_ring_producer_commit(g, &r);
+        produce_chunk(g, c, by, &t.r, l, from);
+    turn_end(g, &t);
 }
 
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
@@ -311,10 +330,9 @@ static void produce_packed(cg *g, const et_contract *c, const cg_producer *by) {
     if (by->asks) {
         prefetch_packed(g, c, by, from);
     } else {
-        cg_ring r = cg_ring_next(g, &by->next);
-        cg_ring_producer_acquire(g, &r, by);
-        produce_packed_chunk(g, c, by, &r, from);
-        cg_ring_producer_commit(g, &r);
+        struct turn t = turn_begin(g, by);
+        produce_packed_chunk(g, c, by, &t.r, from);
+        turn_end(g, &t);
     }
     for (int i = 0; i < runs; i++)
         from[i] = cg_gepi(g, from[i], all);
@@ -339,9 +357,10 @@ static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
 }
 
 static void produce_none(cg *g, const cg_producer *by) {
-    cg_ring r = cg_ring_next(g, &by->next);
-    cg_ring_producer_acquire(g, &r, by);
-    cg_ring_producer_commit(g, &r);
+    for (int i = 0; i < g->bringers; i++) {
+        struct turn t = turn_begin(g, by);
+        turn_end(g, &t);
+    }
 }
 
 static void produce_any(cg *g, et_contract *c, const cg_producer *by) {
