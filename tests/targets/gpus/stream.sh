@@ -235,18 +235,21 @@ more=0
 [ "$target" != sm_90 ] || more=2
 [ "$(inits "$routed")" = $(($(inits "$routed" --resident) + more)) ] || die 'no wave of its own tells of tiles of experts'
 [ "$(inits "$model")" = "$(inits "$model" --resident)" ] || die 'a wave tells of tiles that wait for no router'
-# There two of them bring chunks in turn, the first and the last of four, where each tile has chunks of both.
-turns() { # TOKENS OPTION...: how often it is asked whether a wave is the last
-    sed "s/N in .*/N in $1..$1/" "$routed" > turns.etg
-    shift
-    early turns.etg turns.ll --variants=1 "$@"
+# Of weights of four bits two of them bring chunks in turn, the first and the last of four, where each tile has chunks of both; and none is calm.
+turns() { # MODEL OPTION...: how often it is asked whether a wave is the last
+    early "$1" turns.ll --variants=1 "$2"
     grep -c 'icmp eq i32 %[0-9]*, 11$' turns.ll || true
 }
+short=$src/tests/targets/gpus/short.etg
+sed 's/2880/512/g' "$short" > whole.etg
 two=0
 [ "$target" != sm_90 ] || two=2
-[ "$(turns 8)" = $two ] || die "not $two, where two waves bring"
-[ "$(turns 1)" = 0 ] || die 'two waves bring of tiles of one chunk'
-[ "$(turns 8 --resident)" = 0 ] || die 'two waves bring in a kernel that stays'
+[ "$(turns "$short" --verbose)" = $two ] || die "not $two, where two waves bring"
+[ "$(turns "$short" --resident)" = 0 ] || die 'two waves bring in a kernel that stays'
+[ "$(turns whole.etg --verbose)" = 0 ] || die 'two waves bring of tiles of one chunk'
+[ "$(turns "$routed" --verbose)" = 0 ] || die 'two waves bring of rows that are not short'
+compile "$short" short.eti --to scheduled
+! grep -q ' calm' short.eti || die 'weights of four bits are calm'
 sed '/^ *await %/d' routed.eti > unawaited.eti
 ! "$bin/etcc" unawaited.eti --machine=./free.machine -o again.ptx 2> said || die 'weights that nobody knows the place of are streamed'
 grep -q 'decides where its weights are' said || die "$(cat said)"
