@@ -128,11 +128,20 @@ static int is_model(const struct dirent *entry) {
     return entry->d_name[0] != '.' && (n < 5 || strcmp(entry->d_name + n - 5, ".json") != 0);
 }
 
+/* Keeps copies, until drop_models. */
 static bool add_model(struct serve_options *s, struct serve_model m) {
     if (s->nmodels == MAX_MODELS) return llm_complain("there are more than %d models", MAX_MODELS);
-    if (!m.part) m.part = strdup(name_of(m.folder));
-    s->models[s->nmodels++] = m;
-    return m.part != NULL;
+    struct serve_model *to = &s->models[s->nmodels++];
+    to->part = strdup(m.part ? m.part : name_of(m.folder));
+    to->folder = strdup(m.folder);
+    return (to->part && to->folder) || llm_complain("out of memory");
+}
+
+static void drop_models(struct serve_options *s) {
+    for (int i = 0; i < s->nmodels; i++) {
+        free((char *)s->models[i].part);
+        free((char *)s->models[i].folder);
+    }
 }
 
 static bool add_folder(struct serve_options *s, const char *folder) {
@@ -144,17 +153,15 @@ static bool add_folder(struct serve_options *s, const char *folder) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         snprintf(config, sizeof config, "%s/config.json", path);
         const char *end = strstr(entries[i]->d_name, ".gguf");
-        if (ok && ((end && !end[5]) || access(config, R_OK) == 0)) {
-            const char *kept = strdup(path);
-            ok = kept && add_model(s, (struct serve_model){NULL, kept});
-        }
+        if (ok && ((end && !end[5]) || access(config, R_OK) == 0))
+            ok = add_model(s, (struct serve_model){NULL, path});
         free(entries[i]);
     }
     if (n >= 0) free(entries);
     return ok && (s->nmodels || llm_complain("%s: there are no models in it", folder));
 }
 
-/* False: the command line is wrong, as was said. */
+/* False: the command line is wrong, as was said. drop_models all the same. */
 static bool find_models(struct options *all) {
     struct serve_options *s = &all->serve;
     for (int i = 0; i < all->models.n; i++)
@@ -194,7 +201,10 @@ static int run_serve(void *o) {
     s->timed = all->timings;
     s->device = all->device;
     s->cache = all->expert_cache;
-    if (many && !find_models(all)) return 1;
+    if (many && !find_models(all)) {
+        drop_models(s);
+        return 1;
+    }
     if (all->model) s->models[s->nmodels++].folder = all->model;
     for (int i = 0; i < models->n && !many; i++)
         s->models[s->nmodels++] = read_model(models->at[i].text);
@@ -209,6 +219,7 @@ static int run_serve(void *o) {
     int status = serve(&all->serve);
     free(s->hosts);
     free(s->aliases);
+    if (many) drop_models(s);
     return status;
 }
 
