@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_MODELS = 8, MAX_TENSORS = 64, MAX_DIMS = 8, MADE = 32, PASSED = 64 };
+enum { MAX_MODELS = 8, MAX_TENSORS = 64, MAX_DIMS = 8, MADE = 32, PASSED = 64, MANY = 100 };
 
 /* Inputs of a step and what it gives: outputs and states, by tensor. */
 struct step {
@@ -259,7 +259,11 @@ int main(int argc, char **argv) {
                 most_passed);
         return 1;
     }
-    if (nmodels > 1 && !divided) return 5;
+    /* Of a few steps it may be that none came while another ran. */
+    if (nmodels > 1 && !divided && steps >= MANY) {
+        fprintf(stderr, "check_resident: no step had a part of the workgroups\n");
+        return 1;
+    }
     etrt_session_destroy(s);
     for (int i = 0; i < nmodels; i++) {
         etrt_session_destroy(alone[i].session);
