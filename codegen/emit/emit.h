@@ -143,7 +143,7 @@ struct cg {
     int ring_stages, ring_at;   /* at most so many stages; its barriers */
     int stages_here, stages_at; /* those of this part, 0 where it does not stream */
     int tell_at;                /* barriers of the wave that tells of tiles; 0: there is none */
-    int bringers;               /* waves that bring chunks of the weight stream, in turn */
+    int producers;              /* waves that fill stages of the weight stream, in turn */
     val tell_phase;             /* a word of the consumers */
     cg_ring_state consumer;     /* the consumers' next stage */
     const struct cg_producer *producer; /* set while the producer wave is emitted, else NULL */

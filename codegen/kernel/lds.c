@@ -3,6 +3,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include "ir/program/stream.h"
 
 /* Some part has tasks that stream, and a producer wave can go through all of its grids. */
 static bool has_streams(const cg *g) {
@@ -62,40 +63,15 @@ void cg_ring_enter(cg *g, const et_program *part) {
     g->stages_here = g->ring_stages ? part->ring.slots : 0;
 }
 
-/* A task that streams weights that a router chooses. */
-static bool is_routed(const et_grid *gr) {
-    return gr->streamed && gr->nawaits;
-}
-
-/* Two waves bring chunks in turn, where some rows are short (et_stream_is_short). Of each tile that
- * a router decides about both bring some, so neither reads its choice when the next one is made. */
-static bool may_take_turns(const cg *g) {
-    const et_program *p;
-    bool any = false;
-    if (g->family->stream->waves(g) < 4 || cg_ring_prefetches(g) || cg_has_zeros(g)) return false;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        for (int i = 0; i < p->ngrids; i++) {
-            const et_func *f = &p->funcs[p->grids[i].func];
-            int64_t none, most;
-            if (!is_routed(&p->grids[i])) continue;
-            const et_step *s = &f->steps[et_stream_step(p, f)];
-            et_span(g->x, s->kextent, &none, &most);
-            if (most < 2 * s->plan[ET_PLAN_MAIN].chunk) return false;
-            any |= et_stream_is_short(p, &p->grids[i]);
-        }
-    return any;
-}
-
 /* Where tasks wait for a router, and so run round after round, room for the barriers of a wave that
- * tells of tiles; and two waves bring chunks. A kernel that stays goes without. */
+ * tells of tiles. A kernel that stays goes without. */
 static void plan_routed(cg *g, int end) {
     bool routed = false;
     et_program *p;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
         for (int i = 0; i < p->ngrids; i++)
-            routed |= is_routed(&p->grids[i]);
+            routed |= et_stream_is_routed(&p->grids[i]);
     if (!routed || g->opt->resident || g->family->stream->waves(g) < 3) return;
-    if (may_take_turns(g)) g->bringers = 2;
     place_words(g, end + 2 * ET_RING_BARRIER);
     if (g->lds_bytes <= g->t->lds_bytes)
         g->tell_at = end;
@@ -108,14 +84,16 @@ static void plan_routed(cg *g, int end) {
 static void add_ring(cg *g) {
     et_program *p;
     int end = g->flag_at;
-    g->bringers = 1;
+    g->producers = 1;
     if (!g->family->stream || !has_streams(g)) return;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
         if (p->ring.slots > g->ring_stages) g->ring_stages = p->ring.slots;
+        if (p->ring.producers > g->producers) g->producers = p->ring.producers;
         if (bytes_with_ring(p) > end) end = bytes_with_ring(p);
     }
     g->ring_at = end;
     if (!g->ring_stages) return;
+    et_check(g->producers <= g->family->stream->waves(g));
     end += cg_ring_words(g, g->ring_stages);
     place_words(g, end);
     plan_routed(g, end);

@@ -81,7 +81,7 @@ static void visit_as(cg *g, cg_producer *by, void (*visit)(cg *)) {
     if (by->tells) by->told = cg_ring_count(g);
     if (brings) cg_ring_begin(g, &by->next);
     if (brings) by->models = cg_ring_count(g);
-    if (brings && g->bringers > 1) {
+    if (brings && g->producers > 1) {
         by->turn = cg_ring_count(g);
         val last = cg_i32(g, g->p->workgroup / g->t->wave + g->family->stream->waves(g) - 1);
         val second = cg_icmp(g, LLVMIntEQ, g->wave, last);
@@ -114,7 +114,7 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
         block bring = cg_block(g, "brings");
         val is = cg_icmp(g, LLVMIntEQ, g->wave, first);
         val last = cg_addi(g, first, g->family->stream->waves(g) - 1);
-        if (g->bringers > 1) is = LLVMBuildOr(g->b, is, cg_icmp(g, LLVMIntEQ, g->wave, last), "");
+        if (g->producers > 1) is = LLVMBuildOr(g->b, is, cg_icmp(g, LLVMIntEQ, g->wave, last), "");
         cg_cond(g, is, bring, rest);
         cg_at(g, bring);
     }

@@ -162,7 +162,7 @@ static val counted(cg *g, val word) {
 }
 
 val cg_ring_turn(cg *g, const cg_producer *by) {
-    if (g->bringers == 1) return NULL;
+    if (g->producers == 1) return NULL;
     return cg_icmp(g, LLVMIntEQ, alternate(g, by->turn), cg_i32(g, 0));
 }
 

@@ -42,7 +42,7 @@ typedef struct cg_producer {
     val models; /* a word: the phase of cg_ring_await_model */
     val chunks; /* a word: how many so far */
     val told;   /* a word: the phase of cg_tell_await */
-    val turn;   /* a word, of one of two waves that bring: 0 where the next chunk is its own */
+    val turn;   /* a word, of one of two producers: 0 where the next chunk is its own */
     bool tells; /* it copies nothing: it tells others of tiles (kernel/notify.c) */
     bool asks;  /* it only prefetches them into the L2, ahead of the producer */
     bool calm;  /* the grid is */
@@ -58,7 +58,7 @@ void cg_ring_init(cg *); /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */
 cg_ring cg_ring_next(cg *, const cg_ring_state *);
-/* Two waves bring chunks in turn: is the next one this wave's? i1, or NULL: one wave brings all. */
+/* Producers take turns: is the next chunk this one's? i1, or NULL: there is one producer. */
 val cg_ring_turn(cg *, const cg_producer *);
 val cg_ring_stage(cg *, const cg_ring *); /* its address */
 /* Of several models: the wave has finished those before. By the producer: wait until all waves

@@ -274,7 +274,7 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
-/* ring SLOTS of BYTES flight BYTES [calm BYTES] [prefetch BYTES] */
+/* ring SLOTS of BYTES flight BYTES [calm BYTES] [prefetch BYTES] [producers N] */
 static void ring(eti_parser *p) {
     et_ring r = {0};
     eti_next(p);
@@ -292,6 +292,8 @@ static void ring(eti_parser *p) {
     if (eti_take_word(p, "prefetch"))
         r.prefetch =
             (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes that are prefetched");
+    if (eti_take_word(p, "producers"))
+        r.producers = (int)eti_need_int(p, 1, ET_RING_MAX_PRODUCERS, "the producers of a ring");
     if (!p->broken) p->p->ring = r;
 }
 

@@ -485,6 +485,7 @@ static void print_ring(const et_ring *r, FILE *to) {
     fprintf(to, "ring %d of %d flight %d", r->slots, r->bytes, r->flight);
     if (r->calm < r->flight) fprintf(to, " calm %d", r->calm);
     if (r->prefetch) fprintf(to, " prefetch %d", r->prefetch);
+    if (r->producers > 1) fprintf(to, " producers %d", r->producers);
     fputc('\n', to);
 }
 

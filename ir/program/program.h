@@ -343,9 +343,10 @@ typedef struct {
 /* The weight stream (stream.h): SLOTS stages of BYTES in LDS, which a producer wave fills
  * with weights of streamed grids. FLIGHT: most bytes in flight, rounded to requests; CALM, at most
  * FLIGHT: the same for grids that are calm while half of the stages are full. PREFETCH: bytes
- * beyond the stages that are fetched into the L2. SLOTS 0: no stream. */
+ * beyond the stages that are fetched into the L2. SLOTS 0: no stream. PRODUCERS: waves that fill
+ * stages in turn, each with its part of FLIGHT; 0: not decided. */
 typedef struct {
-    int slots, bytes, flight, calm, prefetch;
+    int slots, bytes, flight, calm, prefetch, producers;
 } et_ring;
 
 /* ---- task grids, loops, the program ---- */

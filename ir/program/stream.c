@@ -213,9 +213,13 @@ int et_stream_step(const et_program *p, const et_func *f) {
     return found;
 }
 
+bool et_stream_is_routed(const et_grid *g) {
+    return g->streamed && g->nawaits;
+}
+
 bool et_stream_is_short(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
-    if (!g->streamed || !g->nawaits) return false;
+    if (!et_stream_is_routed(g)) return false;
     return et_dtype_bits(dtype_of(p, et_stream_load(p, &f->steps[et_stream_step(p, f)], 0))) <= 4;
 }
 

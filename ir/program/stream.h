@@ -19,6 +19,7 @@
 enum {
     ET_RING_MIN_SLOTS = 2,
     ET_RING_MAX_SLOTS = 64,
+    ET_RING_MAX_PRODUCERS = 2,
     ET_RING_PIECE = 16 /* bytes */,
     ET_RING_LOT = 8, /* copies of a piece a lane that are waited for together */
     ET_RING_LINE = 128,
@@ -68,8 +69,9 @@ int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 /* Is each of its rows as far from the one before as the second is from the first? */
 bool et_stream_is_even(const et_program *, const et_step *, int i);
 
-/* Is GRID streamed, are its weights such as a router chooses, and have their elements four bits or
- * less? Rows of a chunk are short then, and two waves bring them. */
+/* Is GRID streamed, and are its weights such as a router chooses? Short: have their elements four
+ * bits or less, too? */
+bool et_stream_is_routed(const et_grid *);
 bool et_stream_is_short(const et_program *, const et_grid *);
 
 /* Give GRID, whose function has a step that can be streamed, the waits for what decides where its

@@ -85,7 +85,8 @@ typedef struct et_target {
     bool no_bf16_rounding; /* there is no instruction that rounds to bf16 */
     bool copies;           /* 16 bytes of memory go to local memory past the registers, unawaited */
     bool wide_words;       /* several flag-in-data words are loaded at once, each of them whole */
-    bool prefetches;       /* a line of memory is asked into the L2 by an instruction of its own */
+    int producers;   /* most waves that may fill the stages of a weight stream in turn; 0 as 1 */
+    bool prefetches; /* a line of memory is asked into the L2 by an instruction of its own */
     bool columns8; /* there is a matrix instruction of 16 rows by 8 columns beside the fragments */
     bool scarce;   /* values of registers are computed again rather than kept */
     int simds;     /* that share the waves of a workgroup */

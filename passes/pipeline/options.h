@@ -51,6 +51,7 @@ typedef struct {
     bool experts_on_host;         /* weights of routed experts stay in host memory */
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
+    bool resident;                /* the kernel stays, and waits for steps */
     bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */
     bool unplanned;               /* products get no plans, though the machine has some for them */
     bool keep_order;              /* weights are not relaid out */

@@ -52,6 +52,7 @@ void et_plan_for(et_pass_options *o, const et_machine *m, const et_target *t, et
                                       .without = o->without,
                                       .packed = o->packed,
                                       .zeros = o->zeros,
+                                      .resident = o->resident,
                                       .orders = !o->same_sums ? NULL
                                                 : o->orders   ? o->orders
                                                               : &own,

@@ -227,7 +227,7 @@ bool et_product_plan_all(et_program *whole, const et_product_options *o) {
     for (int k = 0; (p = et_program_part(whole, k)); k++)
         ok &= plan_program(p, o, arena, maps);
     et_arena_destroy(arena);
-    return ok;
+    return ok && et_producers_plan(whole, o);
 }
 
 /* Could the step have the plan that it has, or one that is chosen? */

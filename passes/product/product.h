@@ -36,6 +36,7 @@ typedef struct et_product_options {
     const et_target *target;
     et_features without;
     bool packed, zeros;      /* weights may be 2:4; or zero in whole pieces */
+    bool resident;           /* the kernel stays */
     bool alone;              /* what other functions store is not known (et_product_expect) */
     const et_orders *orders; /* of sums, which variants share (order.h); NULL: each has its own */
     int stream_bytes; /* of weights in a stage of the weight stream, where they may come through
@@ -59,10 +60,14 @@ et_warpgroup_rows et_product_warpgroup(const et_product_options *, const et_prog
 bool et_attend_expect(const et_product_options *, const et_program *, const et_func *f,
                       const et_step *s, et_attend_plan *out);
 
-/* Every step of P and of its variants that has no plan gets one. Where none will do a CONTRACT or
+/* Every step of P and of its variants that has no plan gets one, and a weight stream its producers
+ * (producers.c). Where none will do a CONTRACT or
  * ATTEND step stays without, and codegen says why. False, with diagnostics, where a plan that
  * was there does not suit its step or the target. */
 bool et_product_plan_all(et_program *, const et_product_options *);
+/* How many waves fill the stages of the weight stream of a whole program, whose steps have plans.
+ * False, with a diagnostic, where a text gives it as many as it cannot have. */
+bool et_producers_plan(et_program *whole, const et_product_options *);
 /* Would every product and attention of P get one, or keep that which it has? For passes before, of
  * what they are about to change. P stays as it is. */
 bool et_product_possible(et_program *, const et_product_options *);

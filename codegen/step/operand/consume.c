@@ -86,7 +86,7 @@ void cg_contract_consume(cg *g, const et_contract *c, val *out) {
 void cg_contract_consume_none(cg *g, val any) {
     cg_if none;
     cg_if_begin(g, &none, cg_icmp(g, LLVMIntEQ, cg_uniform(g, any), cg_i32(g, 0)));
-    for (int i = 0; i < g->bringers; i++) {
+    for (int i = 0; i < g->producers; i++) {
         cg_ring r = cg_ring_next(g, &g->consumer);
         cg_ring_consumer_wait(g, &r);
         cg_ring_consumer_release(g, &r);

@@ -131,7 +131,7 @@ struct lots {
 static struct lots lots_of(cg *g, const et_contract *c, const cg_producer *by) {
     int copy = g->t->wave * PIECE, all = et_stream_stage_bytes(&c->p) / copy;
     struct lots l = {.copies = all < ET_RING_LOT ? all : ET_RING_LOT};
-    copy *= g->bringers; /* which all have as many in flight */
+    copy *= g->producers; /* which all have as many in flight */
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
     l.calm = by->calm ? g->p->ring.calm / (l.copies * copy) - 1 : l.most;
@@ -357,7 +357,7 @@ static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
 }
 
 static void produce_none(cg *g, const cg_producer *by) {
-    for (int i = 0; i < g->bringers; i++) {
+    for (int i = 0; i < g->producers; i++) {
         struct turn t = turn_begin(g, by);
         turn_end(g, &t);
     }

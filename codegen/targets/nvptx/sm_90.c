@@ -13,6 +13,7 @@ const et_target et_nvptx_sm_90 = {
     .name = "sm_90",
     NVPTX_BASE,
     .lds_bytes = 232448,
+    .producers = 2,
     .decode = NVPTX_DECODE,
     .warpgroup = &nvptx_warpgroup,
     .boxes = &nvptx_boxes,

@@ -197,7 +197,8 @@ void kit_compile(kit *k) {
     }
     et_product_plan_all(p, &(et_product_options){.target = k->opt.target,
                                                  .packed = k->opt.sparse == ET_SPARSE_2_4,
-                                                 .zeros = k->opt.sparse == ET_SPARSE_ZEROS});
+                                                 .zeros = k->opt.sparse == ET_SPARSE_ZEROS,
+                                                 .resident = k->opt.resident});
     if (getenv("KIT_DUMP")) et_program_print(p, stdout);
     bool ok = et_codegen(p, &k->opt, &k->info);
     if (!ok) et_diag_print(k->g->diags, stderr);

@@ -248,6 +248,31 @@ two=0
 [ "$(turns "$short" --resident)" = 0 ] || die 'two waves bring in a kernel that stays'
 [ "$(turns whole.etg --verbose)" = 0 ] || die 'two waves bring of tiles of one chunk'
 [ "$(turns "$routed" --verbose)" = 0 ] || die 'two waves bring of rows that are not short'
+# The program says so; a text may say another number, which is obeyed or refused.
+compile "$short" short.eti --to scheduled
+said=$(sed -n '/^ring/s/^[^p]*//p' short.eti)
+[ "$said" = "$([ $two = 0 ] || echo 'producers 2')" ] || die "the text of two producers says '$said'"
+same "$short" short.eti --variants=1 || die 'other code from the text of two producers'
+producers() { # N [MODEL]: the text with so many
+    compile "${2:-$short}" text.eti --to scheduled
+    sed "s/^\\(ring [^p]*[^p ]\\).*/\\1 producers $1/" text.eti > given.eti
+}
+producers 1
+[ "$(turns given.eti --verbose)" = 0 ] || die 'one producer is given, and two take turns'
+producers 3
+! "$bin/etcc" given.eti --machine=./free.machine -o again.ptx 2> said || die 'three producers'
+grep -q 'the producers of a ring' said || die "three producers: $(cat said)"
+refused() { # WHY MODEL
+    producers 2 "$2"
+    ! "$bin/etcc" given.eti --machine=./free.machine -o again.ptx 2> said || die "two producers, though $1"
+    grep -q "cannot have the 2 producers that are given, for $target: $1" said || die "two producers, though $1: $(cat said)"
+}
+if [ $two = 0 ]; then
+    refused 'the target has one' "$short"
+else
+    refused 'tiles have one chunk' whole.etg
+    refused 'no task waits for what decides where its weights are' "$src/tests/passes/pipeline/between.etg"
+fi
 compile "$short" short.eti --to scheduled
 ! grep -q ' calm' short.eti || die 'weights of four bits are calm'
 sed '/^ *await %/d' routed.eti > unawaited.eti
