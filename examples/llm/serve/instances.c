@@ -13,7 +13,8 @@
 
 static struct instance *wanted(struct server *s) {
     for (int i = 0; i < s->ninstances; i++)
-        if (s->instances[i].waiting) return &s->instances[i];
+        if (s->instances[i].waiting && s->instances[i].state != INSTANCE_BUSY)
+            return &s->instances[i];
     return NULL;
 }
 
@@ -54,32 +55,42 @@ static bool close_for_sleep(struct server *s, struct instance *k, bool alone) {
     return idle;
 }
 
+/* Who has it may wake it again: its place is given away only where there is nobody. */
 static bool put_to_sleep(struct server *s, struct instance *k, bool alone, char *err) {
     if (!close_for_sleep(s, k, alone)) return llm_fail(err, "there are requests that run or wait");
     bool ok = engine_sleep(s->models[k->first].engine, err);
     pthread_mutex_lock(&s->loading);
     k->state = INSTANCE_OPEN;
+    if (ok && !k->users) k->placed = false;
+    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->loading);
     return ok;
 }
 
-/* Of those that are awake the one that nobody has had for the longest time sleeps, until there is
- * room for one more. */
-static bool make_room(struct server *s, const struct instance *next, char *err) {
+/* A place for NEXT, where one is free. Else, of those that have one and are nobody's, the one that
+ * was asked for the longest ago, in OLDEST. */
+static bool take_place(struct server *s, struct instance *next, struct instance **oldest) {
+    int placed = 0;
+    *oldest = NULL;
+    pthread_mutex_lock(&s->loading);
+    for (int i = 0; i < s->ninstances; i++) {
+        struct instance *k = &s->instances[i];
+        if (k == next || !k->placed) continue;
+        placed++;
+        if (!k->users && (!*oldest || k->used < (*oldest)->used)) *oldest = k;
+    }
+    next->placed = next->placed || !s->o->loaded || placed < s->o->loaded;
+    bool taken = next->placed;
+    pthread_mutex_unlock(&s->loading);
+    return taken;
+}
+
+static bool make_room(struct server *s, struct instance *next, char *err) {
     const double patience = 60;
     double began = lm_now();
+    struct instance *oldest;
     while (!s->unloading && lm_now() - began < patience) {
-        struct instance *oldest = NULL;
-        int awake = 0;
-        for (int i = 0; i < s->ninstances; i++) {
-            struct instance *k = &s->instances[i];
-            if (k == next || !is_awake(s, k)) continue;
-            awake++;
-            pthread_mutex_lock(&s->loading);
-            if (!k->users && (!oldest || k->used < oldest->used)) oldest = k;
-            pthread_mutex_unlock(&s->loading);
-        }
-        if (!s->o->loaded || awake < s->o->loaded) return true;
+        if (take_place(s, next, &oldest)) return true;
         if (oldest && put_to_sleep(s, oldest, true, err)) continue;
         pthread_mutex_lock(&s->loading);
         wait_a_while(s);
@@ -114,6 +125,7 @@ static void serve_wanted(struct server *s, struct instance *k) {
     bool ok = open_or_wake(s, k, err);
     pthread_mutex_lock(&s->loading);
     k->state = s->models[k->first].open ? INSTANCE_OPEN : INSTANCE_NEW;
+    k->placed = ok;
     k->used = lm_now();
     struct exchange *x = k->waiting;
     k->waiting = NULL;
@@ -191,10 +203,9 @@ bool instances_have(struct exchange *x, struct served *m, struct fault *f) {
     if (x->unloaded)
         return fault_set(f, 503, "model", "not_loaded", "the model '%s' is not loaded: %s", m->name,
                          x->unloaded);
-    /* Where all have room an engine wakes by itself. */
-    bool ready = m->open && (!s->o->loaded || is_awake(s, k));
+    /* Where it has a place, or all have, an engine wakes by itself. */
     pthread_mutex_lock(&s->loading);
-    ready = ready && k->state == INSTANCE_OPEN;
+    bool ready = k->state == INSTANCE_OPEN && (!s->o->loaded || k->placed);
     if (ready) {
         k->users++;
         k->used = lm_now();

@@ -46,6 +46,7 @@ struct instance {
     struct serve_made made;
     /* With the lock of instances held: */
     enum { INSTANCE_NEW, INSTANCE_OPEN, INSTANCE_BUSY } state; /* BUSY: it is being changed */
+    bool placed;              /* one of as many as may be awake at once, --models-max */
     int users;                /* requests that it is kept awake for */
     double used;              /* when one had it last */
     bool dismissed;           /* it is to sleep as soon as nobody has it */
