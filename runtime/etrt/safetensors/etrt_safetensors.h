@@ -32,8 +32,9 @@ struct etrt_st; /* an open checkpoint: one file, or the shards of an index */
  * model.safetensors.index.json, model.safetensors, or exactly one .safetensors file. Of a directory
  * with a modules.json, model.safetensors in a folder that its entry I names as "path" belongs to
  * it, too: a tensor T there is called modules.I.T. Everything is checked here: header, types,
- * shapes against sizes, overlaps, holes, truncation. The files stay mapped until close, so tensors'
- * strings and data live that long. */
+ * shapes against sizes, overlaps, holes, truncation. A tensor of F4, two elements in a byte, is
+ * seen as one of U8, bytes of such pairs: its last dimension is half as long. The files stay mapped
+ * until close, so tensors' strings and data live that long. */
 bool etrt_st_open(const char *path, struct etrt_st **out, char *err, size_t err_bytes);
 void etrt_st_close(struct etrt_st *); /* NULL is fine */
 

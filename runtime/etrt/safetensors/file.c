@@ -93,7 +93,7 @@ static bool read_shape(struct reader *r, const char *name, json_t *shape,
     if (!json_is_array(shape)) return bad(r, name, "\"shape\" is not an array");
     if (json_array_size(shape) > ETRT_ST_MAX_RANK) return bad(r, name, "has too many dimensions");
     t->rank = (int)json_array_size(shape);
-    size_t bytes = etrt_st_dtype_bytes(t->dtype);
+    size_t bytes = strcmp(t->dtype, "F4") == 0 ? 1 : etrt_st_dtype_bytes(t->dtype);
     bool empty = false, overflow = false;
     for (int d = 0; d < t->rank; d++) {
         json_t *v = json_array_get(shape, (size_t)d);
@@ -107,6 +107,18 @@ static bool read_shape(struct reader *r, const char *name, json_t *shape,
     }
     if (overflow && !empty) return bad(r, name, "\"shape\" overflows");
     t->bytes = empty ? 0 : bytes;
+    return true;
+}
+
+/* Elements of four bits, two in a byte, the first in its low half: as such bytes. */
+static bool read_pairs(struct reader *r, const char *name, struct etrt_st_tensor *t) {
+    int last = t->rank - 1;
+    if (strcmp(t->dtype, "F4") != 0) return true;
+    if (last < 0 || t->shape[last] % 2)
+        return bad(r, name, "its last dimension is not of whole bytes of two elements");
+    t->dtype = "U8";
+    t->shape[last] /= 2;
+    t->bytes /= 2;
     return true;
 }
 
@@ -138,11 +150,11 @@ static bool read_tensor(struct reader *r, const char *name, json_t *v, struct et
     t->name = name;
     t->dtype = json_string_value(json_object_get(v, "dtype"));
     if (!t->dtype) return bad(r, name, "\"dtype\" is not a string");
-    if (!etrt_st_dtype_bytes(t->dtype)) {
+    if (!etrt_st_dtype_bytes(t->dtype) && strcmp(t->dtype, "F4") != 0) {
         snprintf(why, sizeof why, "dtype \"%.32s\" is not known", t->dtype);
         return bad(r, name, why);
     }
-    return read_shape(r, name, json_object_get(v, "shape"), t) &&
+    return read_shape(r, name, json_object_get(v, "shape"), t) && read_pairs(r, name, t) &&
            read_offsets(r, name, json_object_get(v, "data_offsets"), t);
 }
 

@@ -157,6 +157,24 @@ START_TEST(hole) {
 }
 END_TEST
 
+/* Elements of four bits are seen as bytes of two. */
+START_TEST(four_bits) {
+    struct etrt_st *st;
+    ck_assert_str_eq(
+        verdict("{\"a\":{\"dtype\":\"F4\",\"shape\":[2,6],\"data_offsets\":[0,6]}}", 6), "");
+    char err[ETRT_ST_ERR];
+    ck_assert_msg(etrt_st_open(scratch("file.safetensors"), &st, err, sizeof err), "%s", err);
+    const struct etrt_st_tensor *t = etrt_st_find(st, "a");
+    ck_assert(t && strcmp(t->dtype, "U8") == 0 && t->rank == 2);
+    ck_assert(t->shape[0] == 2 && t->shape[1] == 3 && t->bytes == 6);
+    etrt_st_close(st);
+    expect_in(verdict("{\"a\":{\"dtype\":\"F4\",\"shape\":[2,5],\"data_offsets\":[0,5]}}", 5),
+              "not of whole bytes");
+    expect_in(verdict("{\"a\":{\"dtype\":\"F4\",\"shape\":[],\"data_offsets\":[0,1]}}", 1),
+              "not of whole bytes");
+}
+END_TEST
+
 START_TEST(not_an_object) {
     expect_in(verdict("[]", 0), "not an object");
     expect_in(verdict("", 0), "not JSON");
@@ -342,6 +360,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, any_byte_wrong);
     tcase_add_loop_test(tc, lies, 0, 26);
     tcase_add_test(tc, hole);
+    tcase_add_test(tc, four_bits);
     tcase_add_test(tc, not_an_object);
     tcase_add_loop_test(tc, huge_header_length, 0, 4);
     tcase_add_test(tc, deep_json);
