@@ -1,6 +1,6 @@
 /* How many waves fill the stages of the weight stream (et_ring.producers): one for the whole
  * kernel, so all variants have as many. */
-#include "ir/program/stream.h"
+#include "ir/product/product.h"
 #include "passes/product/product.h"
 
 /* Why two waves cannot fill them in turn, or NULL. Of each tile that a router decides about both
