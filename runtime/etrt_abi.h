@@ -25,12 +25,12 @@
 #define ETRT_ABI_PACKED 8
 /* And that of one whose weights have "order". */
 #define ETRT_ABI_ORDER 9
-/* And that of one that several devices run together. */
-#define ETRT_ABI_DEVICES 10
 /* And that of one that stays: it takes steps from mailboxes (struct etrt_mail). */
 #define ETRT_ABI_RESIDENT 11
 /* And that of one whose weights have "host". */
 #define ETRT_ABI_HOST 12
+/* And that of one that several devices run together. */
+#define ETRT_ABI_DEVICES 13
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -276,8 +276,12 @@ struct etrt_placement {
     uint32_t hw_id;     /* the raw register */
 };
 
+/* What `abort` may hold. The host asks kernels of several devices where none gets on: waits for
+ * other devices give up then as if their time were over, and where it asks ALL the others, too. */
+enum { ETRT_ABORT_NOT, ETRT_ABORT_QUIT, ETRT_ABORT_ASK, ETRT_ABORT_ASK_ALL };
+
 struct etrt_control {
-    uint32_t abort; /* nonzero: every wait gives up; set by the first failing workgroup */
+    uint32_t abort; /* QUIT: every wait gives up; set by the first failing workgroup */
     uint32_t reserved[31];
     struct etrt_placement placement[]; /* by rank */
 };
@@ -341,7 +345,8 @@ struct etrt_report {
     uint32_t count;     /* arrivals seen */
     uint32_t need;      /* arrivals needed */
     uint32_t die, hw_id;
-    uint32_t reserved[5];
+    uint32_t device; /* of several, with WAIT and WORD: 1 + the one that did not send it, or 0 */
+    uint32_t reserved[4];
     /* 1 + the launch, once all that it has of a model is done and what that wrote can be read; in
      * kernels of several models, by their order in the manifest. */
     uint32_t done[ETRT_MAX_MODELS];

@@ -376,7 +376,9 @@ enum { CG_NAP = 64 }; /* clocks, of the shortest */
 typedef struct {
     block head, aborted, expired;
     val start, tries;
+    bool others; /* it is for other devices: the host asks for its end before that of others */
 } cg_spin;
+val cg_quits(cg *, val abort); /* does what the launch's `abort` word holds say so? */
 void cg_spin_begin(cg *, cg_spin *);
 void cg_spin_again(cg *, cg_spin *);
 

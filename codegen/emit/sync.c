@@ -99,7 +99,13 @@ void cg_acquire_wave(cg *g, bool weak) {
 
 /* ---- loops that wait for other workgroups ---- */
 
+val cg_quits(cg *g, val abort) {
+    if (g->whole->g->devices) return cg_icmp(g, LLVMIntEQ, abort, cg_i32(g, ETRT_ABORT_QUIT));
+    return cg_icmp(g, LLVMIntNE, abort, cg_i32(g, 0));
+}
+
 void cg_spin_begin(cg *g, cg_spin *s) {
+    s->others = false;
     block before = cg_here(g);
     val zero64 = cg_i64(g, 0), zero = cg_i32(g, 0);
     s->head = cg_block(g, "poll");
@@ -112,7 +118,6 @@ void cg_spin_begin(cg *g, cg_spin *s) {
 }
 
 void cg_spin_again(cg *g, cg_spin *s) {
-    val zero = cg_i32(g, 0);
     block here = cg_here(g), look = cg_block(g, "look"), late = cg_block(g, "late"),
           nap = cg_block(g, "nap"), brief = cg_block(g, "brief"), longer = cg_block(g, "longer"),
           again = cg_block(g, "again");
@@ -129,11 +134,17 @@ void cg_spin_again(cg *g, cg_spin *s) {
     val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
     val now = g->family->clock(g);
     val since = cg_select(g, cg_icmp(g, LLVMIntEQ, s->start, cg_i64(g, 0)), now, s->start);
-    cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), s->aborted, late);
+    cg_cond(g, cg_quits(g, aborted), s->aborted, late);
 
     cg_at(g, late);
     val waited = LLVMBuildSub(g->b, now, since, "");
-    cg_cond(g, cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks), s->expired, nap);
+    val over = cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks);
+    if (g->whole->g->devices) {
+        int from = s->others ? ETRT_ABORT_ASK : ETRT_ABORT_ASK_ALL;
+        val asked = cg_icmp(g, LLVMIntUGE, aborted, cg_i32(g, from));
+        over = LLVMBuildOr(g->b, over, asked, "");
+    }
+    cg_cond(g, over, s->expired, nap);
 
     cg_at(g, nap); /* short naps first: most waits end within a microsecond */
     cg_cond(g, cg_icmp(g, LLVMIntULT, s->tries, cg_i32(g, 16LL * looks)), brief, longer);

@@ -21,6 +21,7 @@ enum {
     CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
     CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
     CG_WORD,   /* whether all words of tagged temporaries have come, as CG_QUIT says it of waits */
+    CG_OTHER = CG_RANK, /* behind the prologue: 1 + the device that was waited for, or 0 */
     CG_FLAG_BYTES = 48,
     CG_ORDER = CG_FLAG_BYTES / 4, /* of several models in slices: that number, for each model */
     CG_ORDER_BYTES = 4 * ET_MAX_MODELS,

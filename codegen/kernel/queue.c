@@ -62,7 +62,7 @@ static void fill_die_slots(cg *g, val active, val slot, val task) {
     cg_at(g, nap);
     g->family->nap(g, CG_NAP);
     val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
-    cg_cond(g, cg_icmp(g, LLVMIntEQ, aborted, zero), head, done);
+    cg_cond(g, cg_quits(g, aborted), done, head);
     LLVMAddIncoming(left, (val[]){active, still}, (block[]){before, nap}, 2);
     cg_at(g, done);
 }

@@ -178,8 +178,28 @@ static void keep(cg *g, const struct item *e) {
     if (e->have) cg_if_end(g, &there);
 }
 
-/* When the wait expires: the first lane with a missing word reports the tag of its first word. */
-static void give_up(cg *g, val mask, const struct item *first) {
+/* Of several devices: the first word of the lane that has not come, in SAY, and whose it is. */
+static void say_which(cg *g, const struct item *e, int n, val *say) {
+    val device = cg_i32(g, 0);
+    for (int i = n - 1; i >= 0; i--) {
+        const struct receipt *of = e[i].of;
+        for (int k = of->untested ? -1 : words_of(of) - 1; k >= 0; k--) {
+            val tag = cg_word_tag(g, e[i].word[k]), no = cg_icmp(g, LLVMIntNE, tag, of->tag);
+            if (e[i].have) no = LLVMBuildAnd(g->b, no, e[i].have, "");
+            val number = cg_i32(g, of->words > 1 ? 1 + k / of->wide : 0);
+            device = cg_select(g, no, number, device);
+            say[CG_COUNT] = cg_select(g, no, tag, say[CG_COUNT]);
+            say[CG_NEED] = cg_select(g, no, of->tag, say[CG_NEED]);
+            say[CG_EVENT] =
+                cg_select(g, no, cg_i32(g, (int64_t)(of->s - g->f->steps)), say[CG_EVENT]);
+        }
+    }
+    LLVMBuildStore(g->b, device, cg_flag(g, CG_OTHER));
+}
+
+/* When the wait expires: the first lane with a missing word reports a tag, of one device that of
+ * its first word. */
+static void give_up(cg *g, val mask, const struct item *first, int n) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
     val tag = cg_word_tag(g, first->word[0]);
@@ -190,6 +210,7 @@ static void give_up(cg *g, val mask, const struct item *first) {
                  [CG_COUNT] = tag,
                  [CG_NEED] = first->of->tag,
                  [CG_STATUS] = cg_i32(g, ETRT_REPORT_WORD)};
+    if (g->whole->g->devices) say_which(g, first, n, say);
     for (int i = CG_TASK; i <= CG_STATUS; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
     cg_if_end(g, &me);
@@ -209,9 +230,11 @@ static void receive_all(cg *g, struct item *e, int n) {
     val mask = cg_ballot(g, cg_icmp(g, LLVMIntNE, missing, cg_i32(g, 0)));
     cg_cond(g, cg_none(g, mask), met, slow);
     cg_at(g, slow);
+    for (int i = 0; i < n; i++)
+        s.others |= e[i].of->words > 1;
     cg_spin_again(g, &s);
     cg_at(g, s.expired);
-    give_up(g, mask, &e[0]);
+    give_up(g, mask, e, n);
     cg_br(g, out);
     cg_at(g, s.aborted);
     LLVMBuildStore(g->b, cg_i32(g, CG_ABORTED), cg_flag(g, CG_WORD));

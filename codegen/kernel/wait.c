@@ -37,7 +37,13 @@ struct poll {
     struct {
         val event, index, count, need, ptr, active, lacking; /* per lane; active: NULL: all are */
     } of[MOST_SETS];
+    val device; /* per lane, where they are flags */
 };
+
+/* May the kernel give up something else than a wait for a counter? */
+static bool has_status(const cg *g) {
+    return g->queues.nregions || g->sliced || g->tags.bytes || g->whole->g->devices;
+}
 
 val cg_flag(cg *g, int i) {
     return cg_gepi(g, g->lds, g->flag_at + 4 * i);
@@ -52,6 +58,13 @@ static val of_model(cg *g, size_t field, int pitch) {
     return cg_gep(g, first, LLVMBuildZExt(g->b, at, g->i64, ""));
 }
 
+/* Of one device the word is 0 or 1; of several the host may have asked there. */
+static val raises_abort(cg *g, val control) {
+    val quit = cg_i32(g, ETRT_ABORT_QUIT);
+    if (!g->whole->g->devices) return cg_atomic_swap(g, control, cg_i32(g, 0), quit);
+    return cg_icmp(g, LLVMIntNE, cg_atomic(g, LLVMAtomicRMWBinOpXchg, control, quit), quit);
+}
+
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
 static void failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
@@ -64,7 +77,7 @@ static void failed(cg *g) {
     cg_at(g, report_it);
     g->args = LLVMGetParam(g->fn, 0);
     val control = of_model(g, offsetof(struct etrt_kernarg, control), 4);
-    cg_cond(g, cg_atomic_swap(g, control, cg_i32(g, 0), cg_i32(g, 1)), won, out);
+    cg_cond(g, raises_abort(g, control), won, out);
     cg_at(g, won);
     val report = of_model(g, offsetof(struct etrt_kernarg, report), sizeof(struct etrt_report));
     val launch = cg_launch(g);
@@ -80,10 +93,16 @@ static void failed(cg *g) {
     report_store(g, report, offsetof(struct etrt_report, workgroup), g->rank);
     report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
     report_store(g, report, offsetof(struct etrt_report, hw_id), g->family->hardware_id(g));
+    if (g->whole->g->devices) {
+        val what = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), ""), none = cg_i32(g, 0);
+        val no = LLVMBuildOr(g->b, cg_icmp(g, LLVMIntEQ, what, cg_i32(g, ETRT_REPORT_IDLE)),
+                             cg_icmp(g, LLVMIntEQ, what, cg_i32(g, ETRT_REPORT_START)), "");
+        val of = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_OTHER), "");
+        report_store(g, report, offsetof(struct etrt_report, device), cg_select(g, no, none, of));
+    }
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->sync[ET_SCOPE_SYSTEM], "");
     val status = cg_i32(g, ETRT_REPORT_WAIT);
-    if (g->queues.nregions || g->sliced || g->tags.bytes)
-        status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
+    if (has_status(g)) status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, out);
     if (!g->opt->resident) return;
@@ -119,8 +138,10 @@ static void expire(cg *g, const struct poll *w, val mask) {
     }
     for (int i = CG_TASK; i <= CG_NEED; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
-    if (g->queues.nregions || g->sliced || g->tags.bytes)
-        LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
+    if (has_status(g)) LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
+    if (g->whole->g->devices)
+        LLVMBuildStore(g->b, w->system ? cg_addi(g, w->device, 1) : cg_i32(g, 0),
+                       cg_flag(g, CG_OTHER));
     cg_if_end(g, &me);
 }
 
@@ -148,6 +169,7 @@ static val poll_lanes(cg *g, struct poll *w) {
     cg_cond(g, cg_none(g, mask), met, slow);
 
     cg_at(g, slow);
+    s.others = w->system;
     cg_spin_again(g, &s);
 
     cg_at(g, s.expired);
@@ -206,6 +228,7 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
                                   LLVMBuildZExt(g->b, cg_muli(g, index, 4), g->i64, ""));
     if (each > 1) {
         s.system = true;
+        s.device = device;
         s.of[0].ptr = cg_flag_at(g, cg_event_word(g, w->event, index), device);
         s.of[0].need = cg_flag_value(g);
     }

@@ -172,7 +172,7 @@ etrt_status etrt_explain(etrt_session *s, int model) {
                etrt_mem_read(dev, events, here[0], etrt_events_bytes(mf)) == ETRT_OK &&
                etrt_mem_read(dev, control, here[1], control_bytes) == ETRT_OK;
     etrt_status st = etrt_report_wait(dev, mf, report, got ? events : NULL, got ? control : NULL,
-                                      s->workgroups, s->wait_limit);
+                                      s->workgroups, etrt_waited(s->model->device, s->wait_limit));
     free(events);
     free(control);
     if (mf->devices) etrt_fail_in(st, "device %d of %d", member, mf->devices);

@@ -127,6 +127,7 @@ etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest 
             "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for event %s: "
             "%u arrivals of %u needed; on %s",
             r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need, where);
+    if (r->device) etrt_fail_more(", from device %u", r->device - 1);
     if (!events) return ETRT_WAIT;
     etrt_fail_more("\nevents of this launch:");
     for (int i = 0; i < m->nevents; i++)

@@ -43,6 +43,7 @@ static void add_devices(const etrt_session *s, struct etrt_dispatch *d) {
     d->npointers = s->npointers;
     d->devices_at = mf->kernarg_bytes - 4 * (uint32_t)mf->depth - 8 * (1 + (uint32_t)mf->devices);
     d->inbox = s->inbox;
+    d->events_bytes = etrt_events_bytes(mf);
 }
 
 static etrt_status add(struct unroll *u, int number) {

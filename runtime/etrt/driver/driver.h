@@ -78,6 +78,7 @@ struct etrt_dispatch {
     int npointers;
     uint32_t devices_at;
     void *inbox;
+    uint64_t events_bytes; /* and how much there is of `events`, which change while it gets on */
 };
 
 /* Which of a die's compute units a hardware register named; -1: not known, or there are no engines

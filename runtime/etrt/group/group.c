@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LOST_SECONDS = 0.5;
-
 /* A kernel of a file of code, on each member; others of the file that were found since. */
 struct loaded {
     struct etrt_code on[ETRT_MAX_DEVICES];
@@ -31,6 +29,7 @@ struct etrt_ticket {
     bool ended[ETRT_MAX_DEVICES], told;
     double told_at; /* when those that still ran were told to give up */
     bool failed;
+    struct heart heart;
 };
 
 /* ---- members ---- */
@@ -45,6 +44,10 @@ etrt_device *etrt_member(etrt_device *dev, int i) {
 
 int etrt_member_failed(const etrt_device *dev) {
     return dev->driver == &etrt_group_driver ? group_of(dev)->failed : 0;
+}
+
+double etrt_waited(const etrt_device *dev, double limit) {
+    return dev->driver == &etrt_group_driver ? group_of(dev)->waited : limit;
 }
 
 int etrt_member_lost(const etrt_device *dev) {
@@ -297,16 +300,12 @@ static void pass_report(const struct etrt_ticket *t, int from, int to) {
 }
 
 static void tell_to_give_up(etrt_device *dev, struct etrt_ticket *t) {
-    static const uint32_t abort = 1;
     if (t->told) return;
     t->told = true;
     t->told_at = etrt_now();
     for (int i = 0; i < etrt_members(dev); i++) {
-        struct etrt_kernarg head;
         if (t->ended[i] || !t->dispatch[i]) continue;
-        memcpy(&head, t->dispatch[i][0].kernarg, sizeof head);
-        struct etrt_control *control = (void *)(uintptr_t)head.control;
-        etrt_mem_write(etrt_member(dev, i), &control->abort, &abort, sizeof abort);
+        etrt_group_tell(etrt_member(dev, i), t->dispatch[i], ETRT_ABORT_QUIT);
     }
 }
 
@@ -314,6 +313,8 @@ static etrt_status group_launch(etrt_device *dev, const struct etrt_dispatch *d,
                                 struct etrt_ticket *t) {
     etrt_status st = ETRT_OK;
     t->told = t->failed = false;
+    t->heart = (struct heart){.looked = etrt_now()};
+    group_of(dev)->waited = d->wait_limit;
     for (int i = etrt_members(dev) - 1; st == ETRT_OK && i >= 0; i--)
         st = prepare(dev, i, d, count, t);
     if (st != ETRT_OK) return st;
@@ -365,10 +366,13 @@ static void look(etrt_device *dev, struct etrt_ticket *t, int i, double seconds,
 }
 
 /* A kernel looks at its abort word wherever it waits: those that have not ended long after they
- * were told to never will. */
+ * were told to, or asked why not, never will. */
 static bool give_up_lost(etrt_device *dev, struct etrt_ticket *t) {
     struct group *g = group_of(dev);
-    if (!t->told || etrt_now() - t->told_at < LOST_SECONDS) return false;
+    double grace = etrt_group_grace(t->dispatch[0][0].wait_limit);
+    bool gone = t->told ? etrt_now() - t->told_at >= grace
+                        : etrt_group_listen(dev, &t->heart, t->dispatch, t->ended);
+    if (!gone) return false;
     for (int i = 0; i < g->n; i++) {
         if (t->ended[i]) continue;
         t->ended[i] = true;

@@ -18,5 +18,8 @@ void *etrt_member_memory(const etrt_device *, int i, const void *memory);
 int etrt_member_failed(const etrt_device *);
 /* A member that did not end when another had failed, and is not waited for any more; -1: none. */
 int etrt_member_lost(const etrt_device *);
+/* How long waits of the last launch may have taken, where LIMIT bounds them: less where no device
+ * got on, and they were asked what they wait for. */
+double etrt_waited(const etrt_device *, double limit);
 
 #endif

@@ -20,9 +20,27 @@ struct group {
     pthread_mutex_t lock; /* of blocks */
     struct block *block;
     size_t blocks, room;
-    int failed; /* the member that the last launch that failed did so on first */
-    int lost;   /* one that did not end when it was told to, or -1 */
+    int failed;    /* the member that the last launch that failed did so on first */
+    int lost;      /* one that did not end when it was told to, or -1 */
+    double waited; /* of the last launch: etrt_waited */
 };
+
+/* heart.c: whether a launch gets on. */
+struct heart {
+    double looked, since;           /* when it was looked at, and last changed or was asked */
+    uint64_t sum[ETRT_MAX_DEVICES]; /* of the events of each member */
+    bool begun;
+    uint32_t asked; /* enum of etrt_abi.h */
+};
+/* What a member, whose launch D is, finds in its abort word from now on. */
+void etrt_group_tell(etrt_device *member, const struct etrt_dispatch *d, uint32_t what);
+/* Looks at members that have not ENDED; asks what they wait for where none gets on. Returns whether
+ * they do not even answer that. */
+bool etrt_group_listen(etrt_device *dev, struct heart *, struct etrt_dispatch *const *d,
+                       const bool *ended);
+/* Seconds that a launch whose waits are bounded by LIMIT may stand still, and that its members may
+ * take to end when they are told to. */
+double etrt_group_grace(double limit);
 
 static inline struct group *group_of(const etrt_device *dev) {
     return (struct group *)dev;

@@ -293,7 +293,7 @@ START_TEST(cut) {
     char *part = replaced(text, "\"loops\": [[\"l\", 5, 7]] }", to);
     char *all =
         replaced(part, "\"abi\": 4",
-                 "\"abi\": 10, \"devices\": {\"count\": 4, \"inbox_bytes\": 0, \"launches\": 1}");
+                 "\"abi\": 13, \"devices\": {\"count\": 4, \"inbox_bytes\": 0, \"launches\": 1}");
     etrt_status st = etrt_manifest_parse(all, strlen(all), &m);
     ck_assert_msg(st == (cuts[_i].says ? ETRT_FORMAT : ETRT_OK), "%s", etrt_last_error());
     if (cuts[_i].says)
