@@ -108,13 +108,15 @@ static const char *name_of(const char *path) {
 
 static bool make_kernel(void *o, const char *model, struct serve_made *out, char *err) {
     const struct options *all = o;
-    struct prepare_options make = {.model = model,
-                                   .device = all->device,
-                                   .cache = all->cache,
-                                   .context = all->context,
-                                   .slots = all->slots,
-                                   .launch = all->serve.batch,
-                                   .same_sums = all->same_sums};
+    struct prepare_options make = {
+        .model = model,
+        .device = all->device,
+        .cache = all->cache,
+        .context = all->context,
+        .slots = all->slots,
+        .launch = all->serve.batch,
+        .beside = (int)(all->serve.loaded ? all->serve.loaded : all->serve.nmodels),
+        .same_sums = all->same_sums};
     struct prepared p;
     if (!prepare(&make, &p, err)) return false;
     return (snprintf(out->kernel, sizeof out->kernel, "%s", p.kernel) < (int)sizeof out->kernel &&
@@ -285,7 +287,8 @@ static const cli_option options[] = {
      .help = "of a kernel of etcc --experts-on=host: so much device memory for copies of experts "
              "(8G, 512M, all; none)",
      .take = take_cache, .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN | VECTORS},
-    {"context", 0, CLI_INT, "N", TO(context), "positions of a text, where no kernel is given",
+    {"context", 0, CLI_INT, "N", TO(context),
+     "positions of a text, where no kernel is given (what the model knows, if there is memory)",
      .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
     {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,
      .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},

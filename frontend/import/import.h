@@ -32,14 +32,16 @@ struct imp_options {
     const char *checkpoint, *output;
     const char *template; /* a file to use instead of what is built in, or NULL */
     char name[128];
-    int64_t max_tokens, slots, context; /* context 0: as the model allows, at most 4096 */
-    bool config_only;                   /* do not look at the weights */
-    bool wide;                          /* weights and states are declared f32 */
-    int bf16_frequencies;               /* 1: rope's are rounded to bf16 */
-    const char *cache;                  /* type of kept keys and values, or NULL */
-    int f16_products;                   /* 1: quantised weights are f16 in products, not bf16 */
-    int64_t page, pages; /* positions of a page, 0: keys and values are kept in slots; pages 0: one
-                            for every position of every slot */
+    int64_t max_tokens, slots;
+    int64_t context;      /* 0: as the model allows, at most 4096, or more if they fit into */
+    int64_t cache_room;   /* so many bytes of keys and values, of all slots */
+    bool config_only;     /* do not look at the weights */
+    bool wide;            /* weights and states are declared f32 */
+    int bf16_frequencies; /* 1: rope's are rounded to bf16 */
+    const char *cache;    /* type of kept keys and values, or NULL */
+    int f16_products;     /* 1: quantised weights are f16 in products, not bf16 */
+    int64_t page, pages;  /* positions of a page, 0: keys and values are kept in slots; pages 0: one
+                             for every position of every slot */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
     const char *activations; /* what products of quantised weights round their rows to: "fp8", or
                                 NULL: they do not */

@@ -438,6 +438,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"max_tokens", imp_int(o->max_tokens)},
         {"slots", imp_int(o->slots)},
         {"context", imp_int(o->context)},
+        {"cache_room", imp_int(o->cache_room)},
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
         {"sample", imp_text(o->sample ? o->sample : "")},

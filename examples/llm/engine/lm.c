@@ -227,19 +227,30 @@ static bool prepare(struct lm_kernel *k, const char *kernel, char *err) {
     return true;
 }
 
-bool lm_target(const char *device, char *out, size_t bytes, char *err) {
+/* What the list of devices says of the one that is called SPEC, of several the first. */
+static bool find_device(const char *spec, etrt_device_info *out) {
+    size_t n = strcspn(spec, ",");
+    for (int i = 0; etrt_device_at(i, out) == ETRT_OK; i++)
+        if (strlen(out->spec) == n && !memcmp(out->spec, spec, n)) return true;
+    return false;
+}
+
+bool lm_device(const char *device, struct lm_device *out, char *err) {
     etrt_device *d;
-    etrt_device_info info;
-    const char *isa = "";
+    etrt_device_info info = {0};
     if (!strcmp(device, "auto")) {
-        if (etrt_device_count() > 0 && etrt_device_at(0, &info) == ETRT_OK) isa = info.isa;
-        snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
-        return true;
+        if (etrt_device_count() > 0 && etrt_device_at(0, &info) != ETRT_OK)
+            memset(&info, 0, sizeof info);
+    } else {
+        if (!lm_ok(etrt_device_open(device, &d), device, err)) return false;
+        if (!find_device(device, &info)) memset(&info, 0, sizeof info);
+        snprintf(info.isa, sizeof info.isa, "%s", etrt_device_isa(d));
+        info.emulated = etrt_device_is_emulated(d);
+        etrt_device_close(d);
     }
-    if (!lm_ok(etrt_device_open(device, &d), device, err)) return false;
-    isa = etrt_device_isa(d);
-    snprintf(out, bytes, "%s", *isa ? isa : "gfx942");
-    etrt_device_close(d);
+    snprintf(out->target, sizeof out->target, "%s", *info.isa ? info.isa : "gfx942");
+    out->memory = info.memory_bytes;
+    out->emulated = info.emulated;
     return true;
 }
 

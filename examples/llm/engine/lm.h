@@ -126,9 +126,14 @@ struct lm_source {
 
 /* KERNEL is the .hsaco, DEVICE as etrt_device_open takes it, CACHE as etrt_model_cache; N decoders
  * of the kernel, which may hold more: launches leave those out. Close it even after a failure. */
-/* The target that a device runs (as etcc names it) for code that is to be compiled: of an emulator
- * that will be whatever the code is of, "gfx942". */
-bool lm_target(const char *device, char *out, size_t bytes, char *err);
+/* What code for a device is compiled for. TARGET as etcc names it: of an emulator that will be
+ * whatever the code is of, "gfx942". */
+struct lm_device {
+    char target[64];
+    uint64_t memory; /* bytes; 0: not known */
+    bool emulated;
+};
+bool lm_device(const char *device, struct lm_device *out, char *err);
 bool lm_open(struct lm_kernel *, const char *kernel, const char *device, uint64_t cache,
              const struct lm_source *sources, int n, char *err);
 /* The same where it shall hold one decoder only. */

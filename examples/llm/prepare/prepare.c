@@ -73,9 +73,9 @@ static bool convert(const struct prepare_options *o, const char *cache, struct p
     return llm_fail(err, "%s: %s", out->folder, strerror(errno));
 }
 
-static bool import(const struct prepare_options *o, const char *folder, const char *etg,
-                   const char *log, char *err) {
-    char context[32], slots[32], launch[32];
+static bool import(const struct prepare_options *o, int64_t room, const char *folder,
+                   const char *etg, const char *log, char *err) {
+    char context[32], cache[48], slots[32], launch[32];
     const char *argv[16] = {"etimport", folder, "-o", etg};
     int n = 4;
     enum vectors_by by;
@@ -83,7 +83,9 @@ static bool import(const struct prepare_options *o, const char *folder, const ch
     snprintf(context, sizeof context, "--context=%lld", (long long)o->context);
     snprintf(slots, sizeof slots, "--slots=%lld", (long long)o->slots);
     snprintf(launch, sizeof launch, "--max-tokens=%lld", (long long)o->launch);
+    snprintf(cache, sizeof cache, "--cache-room=%lld", (long long)room);
     if (o->context) argv[n++] = context;
+    if (!o->context && room) argv[n++] = cache;
     if (o->slots) argv[n++] = slots;
     if (o->launch) argv[n++] = launch;
     if (by != VECTORS_BY_TEXTS) argv[n++] = "--logits=asked";
@@ -91,8 +93,8 @@ static bool import(const struct prepare_options *o, const char *folder, const ch
 }
 
 /* All of it in a folder that gets its name once it is whole. */
-static bool compile(const struct prepare_options *o, const char *target, const char *home,
-                    const struct prepared *p, char *err) {
+static bool compile(const struct prepare_options *o, int64_t room, const char *target,
+                    const char *home, const struct prepared *p, char *err) {
     char part[PATH_MAX], etg[PATH_MAX], log[PATH_MAX], kernel[PATH_MAX];
     if (snprintf(part, sizeof part, "%s.%ld", home, (long)getpid()) >= PATH_MAX)
         return llm_fail(err, "%s: the path is too long", home);
@@ -104,7 +106,7 @@ static bool compile(const struct prepare_options *o, const char *target, const c
     if (o->resident) argv[n++] = "--resident";
     if (o->same_sums) argv[n++] = "--same-sums";
     if (ok) say("compiling for", target);
-    ok = ok && import(o, p->folder, etg, log, err) && tool_run(argv, log, err);
+    ok = ok && import(o, room, p->folder, etg, log, err) && tool_run(argv, log, err);
     if (ok && rename(part, home) != 0 && !is_there(home))
         ok = llm_fail(err, "%s: %s", home, strerror(errno));
     remove_folder(part);
@@ -125,21 +127,23 @@ static bool fill_in(struct prepare_options *o, const char *folder, char *err) {
 
 bool prepare(const struct prepare_options *given, struct prepared *out, char *err) {
     struct prepare_options all = *given, *o = &all;
-    char cache[PATH_MAX], home[PATH_MAX], key[24], name[64], text[256], target[64];
+    char cache[PATH_MAX], home[PATH_MAX], key[24], name[64], text[256];
+    struct lm_device device;
     double began = lm_now();
     *err = 0;
     if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
     if (!fill_in(o, out->folder, err)) return false;
-    if (!lm_target(o->device, target, sizeof target, err)) return false;
-    snprintf(text, sizeof text, "%s %s %lld %lld %lld%s%s", ETCC_VERSION, target,
-             (long long)o->context, (long long)o->slots, (long long)o->launch,
+    if (!lm_device(o->device, &device, err)) return false;
+    int64_t room = o->context ? 0 : room_of(o, out->folder, &device);
+    snprintf(text, sizeof text, "%s %s %lld %lld %lld %lld%s%s", ETCC_VERSION, device.target,
+             (long long)o->context, (long long)room, (long long)o->slots, (long long)o->launch,
              o->resident ? " resident" : "", o->same_sums ? " same-sums" : "");
     if (!key_of(out->folder, text, key, err)) return false;
     snprintf(name, sizeof name, "kernel-%s", key);
     if (!join(home, cache, name, err) || !join(out->kernel, home, "kernel.hsaco", err))
         return false;
     if (is_there(out->kernel)) return true;
-    if (!compile(o, target, home, out, err)) return false;
+    if (!compile(o, room, device.target, home, out, err)) return false;
     fprintf(stderr, "etllm: ready to load after %.1f s: %s\n", lm_now() - began, home);
     return true;
 }

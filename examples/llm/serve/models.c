@@ -48,7 +48,23 @@ static bool read_usual(struct served *s, char *err) {
     return true;
 }
 
+static int64_t read_trained(const char *folder) {
+    static const char *const names[] = {"max_position_embeddings", "n_positions"};
+    static const char *const inner[] = {"text_config", "language_config"};
+    char err[LLM_ERR];
+    json_t *root = json_file(folder, "config.json", true, err);
+    const json_t *of = root;
+    for (size_t i = 0; i < 2 && of == root; i++)
+        if (json_is_object(json_object_get(root, inner[i]))) of = json_object_get(root, inner[i]);
+    double most = 0;
+    for (size_t i = 0; i < 2 && most <= 0; i++)
+        most = json_number_value(json_object_get(of, names[i]));
+    json_decref(root);
+    return most > 0 && most < INT32_MAX ? (int64_t)most : 0;
+}
+
 static bool read_files(struct server *s, struct served *m, char *err) {
+    m->trained = read_trained(m->folder);
     return tokenizer_load(m->folder, &m->tokenizer, err) && stops_read(m->folder, &m->stops, err) &&
            chat_open(m->folder, s->o->template_file, &m->chat, err) && read_usual(m, err) &&
            vectors_read(m->folder, &m->vectors, err) &&
@@ -186,10 +202,14 @@ bool models_open(struct server *s, struct instance *k, char *err) {
     }
     for (int i = 0; i < k->n; i++) {
         const struct engine_sizes *z = &m[i].sizes;
+        char less[80] = "";
+        if (z->context < m[i].trained)
+            snprintf(less, sizeof less, " (the model knows %lld: --context, --slots)",
+                     (long long)m[i].trained);
         m[i].open = true;
-        fprintf(stderr, "etllm: %s: %s on %s, %lld slots of %lld tokens%s\n",
+        fprintf(stderr, "etllm: %s: %s on %s, %lld slots of %lld tokens%s%s\n",
                 s->o->make ? "loaded" : "ready", m[i].name, z->device, (long long)z->slots,
-                (long long)z->context, z->emulated ? " (emulated: no GPU is used)" : "");
+                (long long)z->context, less, z->emulated ? " (emulated: no GPU is used)" : "");
     }
     return true;
 }

@@ -37,6 +37,7 @@ struct served {
     struct api_model model;
     struct engine *engine;
     struct engine_sizes sizes;
+    int64_t trained; /* positions that config.json says the model knows; 0: it does not say */
     struct metrics metrics;
 };
 

@@ -52,6 +52,29 @@ done
 bad 404 /v1/completions "{\"model\":\"nobody\",$p}" 'model_not_found'
 stop
 
+# Without --context: what the model knows, as far as there is room for its keys and values, 32 KB a position here.
+cp -r "$stories" far
+chmod -R u+w far
+sed -i 's/"max_position_embeddings": *[0-9]*/"max_position_embeddings": 131072/' far/config.json
+for row in '4096 0' '4096 100' '8192 270' '131072 9000'; do
+    room=$((${row#* } * 1000000))
+    [ $room -gt 0 ] && set -- --cache-room "$room" || set --
+    "$bin/etimport" far -o far.etg "$@"
+    grep -q "^const CTX *= ${row% *} " far.etg || die "in $room bytes: $(grep CTX far.etg)"
+done
+"$bin/etllm" serve --model far --cache cache --port 0 2> server.log &
+server=$!
+for _ in $(seq 600); do
+    ! grep -q '^etllm: ready: ' server.log || break
+    kill -0 $server 2> kill.log || die 'it does not start'
+    sleep 0.1
+done
+address=$(sed -n 's/^etllm: listening on //p' server.log)
+grep -q '16 slots of 32768 tokens (the model knows 131072: --context, --slots)' server.log || die 'how much it holds is not said'
+good /v1/models '' '"id":"far"' '"max_model_len":32768'
+good /v1/completions "{$p}" '", there"'
+stop
+
 # A lenient server takes any name, and what other servers know that changes nothing.
 kernel=$(kernel "$bin/etcc" "$(imported "$bin" "$src" stories-llama)" gfx942 static)
 start --lenient
