@@ -16,8 +16,11 @@ enum kind {
 
 enum {
     NEED = 1, /* must be there */
-    WINDOWS = GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3,
-    CAPS = GGUF_GEMMA2 | GGUF_GEMMA3,
+    GEMMA3S = GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING,
+    WINDOWS = GGUF_MISTRAL | GGUF_GEMMA2 | GEMMA3S,
+    CAPS = GGUF_GEMMA2 | GEMMA3S,
+    LEARNED = GGUF_BERT, /* positions */
+    TURNED = GGUF_ALL & ~LEARNED,
     QWEN_MIXTURE = GGUF_QWEN2_MOE | GGUF_QWEN3_MOE,
 };
 
@@ -26,17 +29,23 @@ static const struct {
     enum kind kind;
     unsigned families, need;
 } rows[] = {
-    {"context_length", "max_position_embeddings", INT, GGUF_ALL, NEED},
+    {"context_length", "max_position_embeddings", INT, TURNED, NEED},
+    {"context_length", NULL, NOTHING, LEARNED, 0},
     {"embedding_length", "hidden_size", INT, GGUF_ALL, NEED},
     {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
     {"feed_forward_length", "intermediate_size", INT, GGUF_ALL, NEED},
     {"attention.head_count", "num_attention_heads", INT, GGUF_ALL, NEED},
-    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_ALL, 0},
-    {"attention.key_length", "head_dim", INT, GGUF_ALL, 0},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL, GGUF_ALL, NEED},
-    {"rope.freq_base", "rope_theta", REAL, GGUF_ALL, 0},
-    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GGUF_GEMMA3, 0},
+    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS, 0},
+    {"attention.key_length", "head_dim", INT, GGUF_DECODERS, 0},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL, GGUF_DECODERS, NEED},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, GGUF_BERT | GGUF_NOMIC_BERT, NEED},
+    {"attention.layer_norm_epsilon", "norm_eps", REAL, GGUF_MODERN_BERT, NEED},
+    {"rope.freq_base", "rope_theta", REAL, TURNED & ~GGUF_MODERN_BERT, 0},
+    {"rope.freq_base", "global_rope_theta", REAL, GGUF_MODERN_BERT, 0},
+    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GEMMA3S, 0},
+    {"rope.freq_base_swa", "local_rope_theta", REAL, GGUF_MODERN_BERT, 0},
     {"attention.sliding_window", "sliding_window", INT, WINDOWS, 0},
+    {"attention.sliding_window", "local_attention", INT, GGUF_MODERN_BERT, NEED},
     {"attn_logit_softcapping", "attn_logit_softcapping", REAL, CAPS, 0},
     {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
     {"expert_count", "num_local_experts", INT, GGUF_MIXTRAL, NEED},
@@ -46,20 +55,27 @@ static const struct {
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, GGUF_QWEN2_MOE,
      NEED},
     {"expert_weights_norm", NULL, ELSE, QWEN_MIXTURE, 0},
+    {"attention.head_count_kv", NULL, ELSE, GGUF_ENCODERS, 0},
+    {"attention.key_length", NULL, ELSE, GGUF_ENCODERS, 0},
     {"attention.value_length", NULL, ELSE, GGUF_ALL, 0},
     {"attention.causal", NULL, ELSE, GGUF_ALL, 0},
     {"attention.scale", NULL, ELSE, CAPS, 0},
-    {"attention.sliding_window_pattern", NULL, ELSE, CAPS, 0},
-    {"rope.dimension_count", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.type", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.factor", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scale_linear", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.original_context_length", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.attn_factor", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.yarn_beta_fast", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.yarn_beta_slow", NULL, ELSE, GGUF_ALL, 0},
-    {"rope.scaling.finetuned", NULL, NOTHING, GGUF_ALL, 0},
+    {"attention.sliding_window_pattern", NULL, ELSE, CAPS | GGUF_MODERN_BERT, 0},
+    {"rope.dimension_count", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.type", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.factor", NULL, ELSE, TURNED, 0},
+    {"rope.scale_linear", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.original_context_length", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.attn_factor", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.yarn_beta_fast", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.yarn_beta_slow", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.finetuned", NULL, NOTHING, TURNED, 0},
     {"vocab_size", NULL, NOTHING, GGUF_ALL, 0}, /* the embedding has as many rows */
+    {"pooling_type", NULL, ELSE, GGUF_ALL, 0},
+    {"dense_2_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0}, /* sizes of the tensors */
+    {"dense_2_feat_out", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
+    {"dense_3_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
+    {"dense_3_feat_out", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
     {"tensor_data_layout", NULL, ELSE, GGUF_ALL, 0},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -154,25 +170,45 @@ static bool must_be(const struct gguf *g, const struct gguf_family *f, const cha
     return fail_key(g, key, why);
 }
 
+/* Heads of an encoder of texts: all have keys of their own, and share its width. */
+static bool check_heads(const struct gguf *g, const struct gguf_family *f, int64_t heads,
+                        int64_t dim) {
+    return must_be(g, f, "attention.head_count_kv", heads, "the number of heads") &&
+           must_be(g, f, "attention.key_length", dim, "the width of heads") &&
+           must_be(g, f, "attention.value_length", dim, "the width of heads") &&
+           must_be(g, f, "rope.dimension_count", dim, "the width of heads");
+}
+
+/* Does a token see those that come after it? */
+static bool put_direction(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "attention.causal");
+    bool encodes = f->bit & GGUF_ENCODERS, causal;
+    if (!gguf_get_bool(g, key, !encodes, &causal)) return false;
+    if (encodes) return !causal || fail_key(g, key, "is true");
+    if (f->bit == GGUF_GEMMA_EMBEDDING)
+        json_object_set_new(config, "use_bidirectional_attention", json_boolean(!causal));
+    else if (!causal)
+        json_object_set_new(config, "is_causal", json_false());
+    return true;
+}
+
 static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     int64_t heads = field(config, "num_attention_heads"), wide = field(config, "hidden_size");
-    bool causal;
     if (!heads) return fail_key(g, gguf_key(g, f, "attention.head_count"), "is 0");
+    if (!json_object_get(config, "head_dim") && wide % heads)
+        return fail_key(g, gguf_key(g, f, "embedding_length"),
+                        "is no multiple of the number of heads, and there is no "
+                        "\"attention.key_length\"");
+    if (f->bit & GGUF_ENCODERS)
+        return check_heads(g, f, heads, wide / heads) && put_direction(g, f, config);
     if (!json_object_get(config, "num_key_value_heads"))
         json_object_set_new(config, "num_key_value_heads", json_integer(heads));
-    if (!json_object_get(config, "head_dim")) {
-        if (wide % heads)
-            return fail_key(g, gguf_key(g, f, "embedding_length"),
-                            "is no multiple of the number of heads, and there is no "
-                            "\"attention.key_length\"");
+    if (!json_object_get(config, "head_dim"))
         json_object_set_new(config, "head_dim", json_integer(wide / heads));
-    }
     int64_t dim = field(config, "head_dim");
-    if (!must_be(g, f, "attention.value_length", dim, "the length of keys") ||
-        !must_be(g, f, "rope.dimension_count", dim, "the width of heads") ||
-        !gguf_get_bool(g, gguf_key(g, f, "attention.causal"), true, &causal))
-        return false;
-    return causal || fail_key(g, gguf_key(g, f, "attention.causal"), "is false");
+    return must_be(g, f, "attention.value_length", dim, "the length of keys") &&
+           must_be(g, f, "rope.dimension_count", dim, "the width of heads") &&
+           put_direction(g, f, config);
 }
 
 /* ---- what only some families have ---- */
@@ -184,8 +220,13 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         const char *name;
         double value;
     } defaults[] = {
-        {GGUF_ALL & ~GGUF_GEMMA3, "rope_theta", 10000}, {GGUF_GEMMA3, "rope_theta", 1000000},
-        {GGUF_GEMMA3, "rope_local_base_freq", 10000},   {GGUF_GEMMA2, "attn_logit_softcapping", 50},
+        {GGUF_DECODERS & ~GEMMA3S, "rope_theta", 10000},
+        {GGUF_NOMIC_BERT, "rope_theta", 10000},
+        {GEMMA3S, "rope_theta", 1000000},
+        {GEMMA3S, "rope_local_base_freq", 10000},
+        {GGUF_MODERN_BERT, "global_rope_theta", 10000},
+        {GGUF_MODERN_BERT, "local_rope_theta", 10000},
+        {GGUF_GEMMA2, "attn_logit_softcapping", 50},
         {GGUF_GEMMA2, "final_logit_softcapping", 30},
     };
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
@@ -195,6 +236,10 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         json_object_set_new(config, "sliding_window", json_integer(4096));
     if (f->bit & (GGUF_GEMMA | CAPS))
         json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
+    else if (f->bit == GGUF_MODERN_BERT)
+        json_object_set_new(config, "hidden_activation", json_string("gelu"));
+    else if (f->bit == GGUF_BERT)
+        json_object_set_new(config, "hidden_act", json_string("gelu"));
     else
         json_object_set_new(config, "hidden_act", json_string("silu"));
 }
@@ -244,10 +289,29 @@ static bool put_layer_types(const struct gguf *g, const struct gguf_family *f, j
     if (layers > 10000) return fail_key(g, gguf_key(g, f, "block_count"), "is out of range");
     json_t *types = json_array();
     for (int64_t l = 0; l < layers; l++) {
-        bool slides = list ? v->at[l] : (l + 1) % every != 0;
+        /* The last of so many sees all, of a ModernBERT the first. */
+        int64_t at = f->bit == GGUF_MODERN_BERT ? l : l + 1;
+        bool slides = list ? v->at[l] : at % every != 0;
         json_array_append_new(types, json_string(slides ? "sliding_attention" : "full_attention"));
     }
     json_object_set_new(config, "layer_types", types);
+    return true;
+}
+
+/* What an encoder of texts has tables for. */
+static bool put_tables(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const struct gguf_tensor *places = gguf_tensor(g, "position_embd.weight"),
+                             *kinds = gguf_tensor(g, "token_types.weight");
+    if (f->bit == GGUF_BERT && !places)
+        return gguf_fail(g->fault, "%s: tensor \"position_embd.weight\" is missing", g->path);
+    if (f->bit == GGUF_BERT)
+        json_object_set_new(config, "max_position_embeddings",
+                            json_integer((json_int_t)places->dims[1]));
+    if (f->bit != GGUF_MODERN_BERT)
+        json_object_set_new(config, "type_vocab_size",
+                            json_integer(kinds ? (json_int_t)kinds->dims[1] : 0));
+    if (f->bit == GGUF_BERT && !kinds)
+        return gguf_fail(g->fault, "%s: tensor \"token_types.weight\" is missing", g->path);
     return true;
 }
 
@@ -302,7 +366,9 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
         if (rows[i].to && rows[i].families & f->bit && !put_row(g, f, i, config)) return false;
     put_defaults(f, config);
     return check_file(g, f) && refuse_unknown(g, f) && put_heads(g, f, config) &&
-           (!(f->bit & CAPS) || (put_score_scale(g, f, config) && put_layer_types(g, f, config))) &&
+           (!(f->bit & CAPS) || put_score_scale(g, f, config)) &&
+           (!(f->bit & (CAPS | GGUF_MODERN_BERT)) || put_layer_types(g, f, config)) &&
+           (!(f->bit & GGUF_ENCODERS) || put_tables(g, f, config)) &&
            (!(f->bit & QWEN_MIXTURE) || put_experts(g, f, config)) && put_tensors(g, f, config) &&
            put_tokens(g, config) && gguf_rope(g, f, config);
 }

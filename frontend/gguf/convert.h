@@ -20,7 +20,13 @@ enum { /* bits of families */
        GGUF_GEMMA2 = 128,
        GGUF_GEMMA3 = 256,
        GGUF_QWEN2_MOE = 512,
-       GGUF_ALL = 1023,
+       GGUF_GEMMA_EMBEDDING = 1024,
+       GGUF_BERT = 2048,
+       GGUF_NOMIC_BERT = 4096,
+       GGUF_MODERN_BERT = 8192,
+       GGUF_ENCODERS = GGUF_BERT | GGUF_NOMIC_BERT | GGUF_MODERN_BERT,
+       GGUF_DECODERS = 2047,
+       GGUF_ALL = GGUF_DECODERS | GGUF_ENCODERS,
 };
 
 struct gguf_family {
@@ -28,6 +34,7 @@ struct gguf_family {
     const char *architecture; /* general.architecture */
     const char *needs;        /* a key below it that must not be 0, or NULL */
     const char *class, *model_type;
+    const char *layers; /* what is before the number of a layer */
 };
 /* The family of the file, or NULL. */
 const struct gguf_family *gguf_family_of(const struct gguf *);
@@ -39,10 +46,11 @@ enum gguf_change {
     GGUF_KEY = 2,     /* the same of k */
     GGUF_NORM = 4,    /* a norm's weight, kept one too large in families that add 1 */
     GGUF_EXPERTS = 8, /* the last dimension is experts, each a tensor of its own */
-    GGUF_ROUTER =
-        32,          /* chooses experts: kept in F32 by those who make such files, as vectors are */
-    GGUF_ROW = 64,   /* a matrix of one row, which may be a vector there */
-    GGUF_ASIDE = 16, /* says something about the model, and is no tensor of it */
+    GGUF_ROUTER = 32, /* chooses experts, or says where and of which text a token is: kept in F32 by
+                         those who make such files, as vectors are */
+    GGUF_ROW = 64,    /* a matrix of one row, which may be a vector there */
+    GGUF_ASIDE = 16,  /* says something about the model, and is no tensor of it */
+    GGUF_BEHIND = 128, /* of a layer behind pooling, which has a file of its own */
 };
 /* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
  * *CHANGE; NULL where the family has none of that name. */
@@ -58,6 +66,25 @@ const char *gguf_key(const struct gguf *, const struct gguf_family *, const char
 struct json_t *gguf_config(const struct gguf *, const struct gguf_family *, const char *dtype);
 /* A real as the shortest text that gives the same f32, which is what files hold. */
 double gguf_short_real(double);
+
+/* ---- modules.c: what makes a vector of a text ---- */
+
+/* Layers behind pooling, in their order: tensors, or fewer. */
+enum { GGUF_MOST_DENSE = 2 };
+struct gguf_modules {
+    const char *pooling; /* as sentence-transformers calls it, or NULL: the file says of none */
+    const struct gguf_tensor *dense[GGUF_MOST_DENSE];
+    int ndense;
+};
+/* False after an error. */
+bool gguf_modules_read(const struct gguf *, const struct gguf_family *, struct gguf_modules *);
+/* modules.json: a new list, and what is in the folder of each. FOLDER is the one of module I, or
+ * NULL where it has none; *OUT its config.json, a new object. */
+struct json_t *gguf_modules_list(const struct gguf_modules *);
+const char *gguf_modules_folder(const struct gguf_modules *, int i, int64_t width,
+                                struct json_t **out);
+/* The tensor of the folder, or NULL. */
+const struct gguf_tensor *gguf_modules_tensor(const struct gguf_modules *, int i);
 
 /* ---- rope.c ---- */
 
@@ -101,6 +128,9 @@ struct gguf_plan *gguf_plan_make(const struct gguf *, const struct gguf_family *
 const char *gguf_plan_type(const struct gguf_plan *); /* "BF16" */
 bool gguf_plan_quantised(const struct gguf_plan *);   /* do some stay so? */
 bool gguf_plan_write(struct gguf_plan *, const char *path);
+/* One tensor, called NAME, in a file of its own, as F32. */
+bool gguf_plan_write_one(const struct gguf *, const struct gguf_tensor *, const char *name,
+                         const char *path);
 
 /* ---- vocabulary.c, tokenizer.c ---- */
 
@@ -111,8 +141,8 @@ bool gguf_vocabulary_read(const struct gguf *, const char *pre, struct gguf_voca
 int64_t gguf_vocabulary_size(const struct gguf_vocabulary *);
 /* tokenizer.json. */
 bool gguf_tokenizer_write(const struct gguf_vocabulary *, FILE *);
-/* tokenizer_config.json and generation_config.json: new objects. */
-struct json_t *gguf_tokenizer_config(const struct gguf_vocabulary *);
+/* tokenizer_config.json and generation_config.json: new objects. MOST: tokens of a text, or 0. */
+struct json_t *gguf_tokenizer_config(const struct gguf_vocabulary *, int64_t most);
 struct json_t *gguf_generation_config(const struct gguf_vocabulary *);
 const char *gguf_pre_at(int index); /* names for PRE; NULL at the end */
 

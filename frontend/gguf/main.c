@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct options {
     const char *input, *output, *type, *pre;
@@ -18,6 +19,7 @@ struct conversion {
     const struct gguf_family *family;
     struct gguf_plan *plan;
     struct gguf_vocabulary *vocabulary; /* NULL: the file has none */
+    struct gguf_modules modules;
     json_t *config;
     int rounded;
 };
@@ -45,7 +47,15 @@ static bool understand(const struct options *o, struct conversion *c) {
     c->family = gguf_family_of(g);
     if (!c->family) return false;
     c->config = gguf_config(g, c->family, "");
-    if (!c->config || !gguf_vocabulary_read(g, o->pre, &c->vocabulary)) return false;
+    if (!c->config || !gguf_modules_read(g, c->family, &c->modules) ||
+        !gguf_vocabulary_read(g, o->pre, &c->vocabulary))
+        return false;
+    if (json_is_false(json_object_get(c->config, "is_causal")) && !c->modules.pooling)
+        return gguf_fail(&c->fault,
+                         "%s: metadata \"%s\" is false and nothing says what becomes of a text "
+                         "(\"%s\")",
+                         g->path, gguf_key(g, c->family, "attention.causal"),
+                         gguf_key(g, c->family, "pooling_type"));
     if (c->vocabulary && gguf_vocabulary_size(c->vocabulary) > field(c, "vocab_size"))
         return gguf_fail(&c->fault,
                          "%s: metadata \"tokenizer.ggml.tokens\" has %lld tokens, but tensor "
@@ -84,6 +94,34 @@ static bool write_json(struct conversion *c, const et_output_folder *to, const c
     return close_file(c, &f, ok);
 }
 
+/* FOLDER, in TO, with CONFIG, and with a layer's weight where there is one. */
+static bool write_module(struct conversion *c, const et_output_folder *to, const char *folder,
+                         const struct gguf_tensor *weight, const json_t *config) {
+    char path[PATH_MAX], name[80];
+    if (!path_in(c, to, folder, path)) return false;
+    if (mkdir(path, 0777) != 0) return gguf_fail(&c->fault, "%s: %s", path, strerror(errno));
+    snprintf(name, sizeof name, "%s/config.json", folder);
+    if (!write_json(c, to, name, config)) return false;
+    snprintf(name, sizeof name, "%s/model.safetensors", folder);
+    return !weight || (path_in(c, to, name, path) &&
+                       gguf_plan_write_one(&c->g, weight, "linear.weight", path));
+}
+
+static bool write_modules(struct conversion *c, const et_output_folder *to) {
+    bool ok = true;
+    json_t *list = gguf_modules_list(&c->modules);
+    for (int i = 0; ok && i < (int)json_array_size(list); i++) {
+        json_t *config;
+        const char *folder = gguf_modules_folder(&c->modules, i, field(c, "hidden_size"), &config);
+        const struct gguf_tensor *weight = gguf_modules_tensor(&c->modules, i);
+        ok = !folder || write_module(c, to, folder, weight, config);
+        json_decref(config);
+    }
+    ok = ok && (!json_array_size(list) || write_json(c, to, "modules.json", list));
+    json_decref(list);
+    return ok;
+}
+
 static bool write_tokenizer(struct conversion *c, const et_output_folder *to) {
     char path[PATH_MAX];
     et_output f;
@@ -91,7 +129,9 @@ static bool write_tokenizer(struct conversion *c, const et_output_folder *to) {
     if (!path_in(c, to, "tokenizer.json", path)) return false;
     if (!et_output_open(&f, path)) return gguf_fail(&c->fault, "%s: %s", path, strerror(errno));
     if (!close_file(c, &f, gguf_tokenizer_write(c->vocabulary, f.to))) return false;
-    json_t *config = gguf_tokenizer_config(c->vocabulary);
+    bool texts = c->modules.pooling || c->family->bit & GGUF_ENCODERS;
+    int64_t most = texts ? field(c, "max_position_embeddings") : 0;
+    json_t *config = gguf_tokenizer_config(c->vocabulary, most);
     json_t *generation = gguf_generation_config(c->vocabulary);
     bool ok = write_json(c, to, "tokenizer_config.json", config) &&
               write_json(c, to, "generation_config.json", generation);
@@ -107,7 +147,8 @@ static bool write_folder(struct conversion *c, const char *output) {
         return gguf_fail(&c->fault, "%s: %s", output,
                          errno == ENOTEMPTY ? "is there, and has files in it" : strerror(errno));
     bool ok = path_in(c, &to, "model.safetensors", path) && gguf_plan_write(c->plan, path) &&
-              write_tokenizer(c, &to) && write_json(c, &to, "config.json", c->config);
+              write_tokenizer(c, &to) && write_modules(c, &to) &&
+              write_json(c, &to, "config.json", c->config);
     return et_output_folder_close(&to, ok) ||
            gguf_fail(&c->fault, "%s: %s", output, strerror(errno));
 }

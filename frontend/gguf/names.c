@@ -2,56 +2,64 @@
 #include "frontend/gguf/convert.h"
 #include <string.h>
 
+#define DECODER "model.layers."
+
 /* The first row that fits is the file's. */
 static const struct gguf_family families[] = {
-    {GGUF_MIXTRAL, "llama", "expert_count", "MixtralForCausalLM", "mixtral"},
-    {GGUF_MISTRAL, "llama", "attention.sliding_window", "MistralForCausalLM", "mistral"},
-    {GGUF_LLAMA, "llama", NULL, "LlamaForCausalLM", "llama"},
-    {GGUF_QWEN2, "qwen2", NULL, "Qwen2ForCausalLM", "qwen2"},
-    {GGUF_QWEN2_MOE, "qwen2moe", NULL, "Qwen2MoeForCausalLM", "qwen2_moe"},
-    {GGUF_QWEN3, "qwen3", NULL, "Qwen3ForCausalLM", "qwen3"},
-    {GGUF_QWEN3_MOE, "qwen3moe", NULL, "Qwen3MoeForCausalLM", "qwen3_moe"},
-    {GGUF_GEMMA, "gemma", NULL, "GemmaForCausalLM", "gemma"},
-    {GGUF_GEMMA2, "gemma2", NULL, "Gemma2ForCausalLM", "gemma2"},
-    {GGUF_GEMMA3, "gemma3", NULL, "Gemma3ForCausalLM", "gemma3_text"},
+    {GGUF_MIXTRAL, "llama", "expert_count", "MixtralForCausalLM", "mixtral", DECODER},
+    {GGUF_MISTRAL, "llama", "attention.sliding_window", "MistralForCausalLM", "mistral", DECODER},
+    {GGUF_LLAMA, "llama", NULL, "LlamaForCausalLM", "llama", DECODER},
+    {GGUF_QWEN2, "qwen2", NULL, "Qwen2ForCausalLM", "qwen2", DECODER},
+    {GGUF_QWEN2_MOE, "qwen2moe", NULL, "Qwen2MoeForCausalLM", "qwen2_moe", DECODER},
+    {GGUF_QWEN3, "qwen3", NULL, "Qwen3ForCausalLM", "qwen3", DECODER},
+    {GGUF_QWEN3_MOE, "qwen3moe", NULL, "Qwen3MoeForCausalLM", "qwen3_moe", DECODER},
+    {GGUF_GEMMA, "gemma", NULL, "GemmaForCausalLM", "gemma", DECODER},
+    {GGUF_GEMMA2, "gemma2", NULL, "Gemma2ForCausalLM", "gemma2", DECODER},
+    {GGUF_GEMMA3, "gemma3", NULL, "Gemma3ForCausalLM", "gemma3_text", DECODER},
+    {GGUF_GEMMA_EMBEDDING, "gemma-embedding", NULL, "Gemma3TextModel", "gemma3_text", DECODER},
+    {GGUF_BERT, "bert", NULL, "BertModel", "bert", "encoder.layer."},
+    {GGUF_NOMIC_BERT, "nomic-bert", NULL, "NomicBertModel", "nomic_bert", "encoder.layers."},
+    {GGUF_MODERN_BERT, "modern-bert", NULL, "ModernBertModel", "modernbert", "layers."},
 };
 
 enum {
-    PLAIN = GGUF_ALL & ~(GGUF_GEMMA2 | GGUF_GEMMA3), /* one norm in front of each half of a layer */
-    SANDWICH = GGUF_GEMMA2 | GGUF_GEMMA3,            /* and one behind each */
+    GEMMA3S = GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING,
+    SANDWICH = GGUF_GEMMA2 | GEMMA3S,  /* norms in front of each half of a layer and behind it */
+    PLAIN = GGUF_DECODERS & ~SANDWICH, /* in front alone */
     QWEN_MIXTURE = GGUF_QWEN2_MOE | GGUF_QWEN3_MOE,
     MIXTURE = GGUF_MIXTRAL | QWEN_MIXTURE,
+    EARLIER = GGUF_BERT | GGUF_NOMIC_BERT,
     LLAMAS = GGUF_LLAMA | GGUF_MISTRAL | GGUF_MIXTRAL,
-    HEAD_NORMS = GGUF_QWEN3 | GGUF_QWEN3_MOE | GGUF_GEMMA3,
+    HEAD_NORMS = GGUF_QWEN3 | GGUF_QWEN3_MOE | GEMMA3S,
 };
 
-/* "blk.N." in front and "model.layers.N." there, but for those that have no #. */
+/* "blk.N." in front and the number of the layer there, but for those that have no #. */
 static const struct {
     const char *from, *to;
     unsigned families, change;
 } names[] = {
-    {"token_embd.weight", "model.embed_tokens.weight", GGUF_ALL, 0},
-    {"output_norm.weight", "model.norm.weight", GGUF_ALL, GGUF_NORM},
-    {"output.weight", "lm_head.weight", GGUF_ALL, 0},
-    {"rope_freqs.weight", "", GGUF_ALL, GGUF_ASIDE},
-    {"#attn_norm.weight", "#input_layernorm.weight", GGUF_ALL, GGUF_NORM},
-    {"#attn_q.weight", "#self_attn.q_proj.weight", GGUF_ALL, GGUF_QUERY},
-    {"#attn_k.weight", "#self_attn.k_proj.weight", GGUF_ALL, GGUF_KEY},
-    {"#attn_v.weight", "#self_attn.v_proj.weight", GGUF_ALL, 0},
-    {"#attn_output.weight", "#self_attn.o_proj.weight", GGUF_ALL, 0},
-    {"#attn_q.bias", "#self_attn.q_proj.bias", GGUF_ALL, GGUF_QUERY},
-    {"#attn_k.bias", "#self_attn.k_proj.bias", GGUF_ALL, GGUF_KEY},
-    {"#attn_v.bias", "#self_attn.v_proj.bias", GGUF_ALL, 0},
-    {"#attn_output.bias", "#self_attn.o_proj.bias", GGUF_ALL, 0},
+    {"token_embd.weight", "model.embed_tokens.weight", GGUF_DECODERS, 0},
+    {"output_norm.weight", "model.norm.weight", GGUF_DECODERS, GGUF_NORM},
+    {"output.weight", "lm_head.weight", GGUF_DECODERS, 0},
+    {"rope_freqs.weight", "", GGUF_DECODERS, GGUF_ASIDE},
+    {"#attn_norm.weight", "#input_layernorm.weight", GGUF_DECODERS, GGUF_NORM},
+    {"#attn_q.weight", "#self_attn.q_proj.weight", GGUF_DECODERS, GGUF_QUERY},
+    {"#attn_k.weight", "#self_attn.k_proj.weight", GGUF_DECODERS, GGUF_KEY},
+    {"#attn_v.weight", "#self_attn.v_proj.weight", GGUF_DECODERS, 0},
+    {"#attn_output.weight", "#self_attn.o_proj.weight", GGUF_DECODERS, 0},
+    {"#attn_q.bias", "#self_attn.q_proj.bias", GGUF_DECODERS, GGUF_QUERY},
+    {"#attn_k.bias", "#self_attn.k_proj.bias", GGUF_DECODERS, GGUF_KEY},
+    {"#attn_v.bias", "#self_attn.v_proj.bias", GGUF_DECODERS, 0},
+    {"#attn_output.bias", "#self_attn.o_proj.bias", GGUF_DECODERS, 0},
     {"#attn_q_norm.weight", "#self_attn.q_norm.weight", HEAD_NORMS, GGUF_NORM},
     {"#attn_k_norm.weight", "#self_attn.k_norm.weight", HEAD_NORMS, GGUF_NORM},
     {"#ffn_norm.weight", "#post_attention_layernorm.weight", PLAIN, GGUF_NORM},
     {"#ffn_norm.weight", "#pre_feedforward_layernorm.weight", SANDWICH, GGUF_NORM},
     {"#post_attention_norm.weight", "#post_attention_layernorm.weight", SANDWICH, GGUF_NORM},
     {"#post_ffw_norm.weight", "#post_feedforward_layernorm.weight", SANDWICH, GGUF_NORM},
-    {"#ffn_gate.weight", "#mlp.gate_proj.weight", GGUF_ALL & ~MIXTURE, 0},
-    {"#ffn_up.weight", "#mlp.up_proj.weight", GGUF_ALL & ~MIXTURE, 0},
-    {"#ffn_down.weight", "#mlp.down_proj.weight", GGUF_ALL & ~MIXTURE, 0},
+    {"#ffn_gate.weight", "#mlp.gate_proj.weight", GGUF_DECODERS & ~MIXTURE, 0},
+    {"#ffn_up.weight", "#mlp.up_proj.weight", GGUF_DECODERS & ~MIXTURE, 0},
+    {"#ffn_down.weight", "#mlp.down_proj.weight", GGUF_DECODERS & ~MIXTURE, 0},
     {"#ffn_gate.bias", "#mlp.gate_proj.bias", LLAMAS, 0},
     {"#ffn_up.bias", "#mlp.up_proj.bias", LLAMAS, 0},
     {"#ffn_down.bias", "#mlp.down_proj.bias", LLAMAS, 0},
@@ -70,6 +78,48 @@ static const struct {
     {"#ffn_up_exps.weight", "#block_sparse_moe.experts.{e}.w3.weight", GGUF_MIXTRAL, GGUF_EXPERTS},
     {"#ffn_down_exps.weight", "#block_sparse_moe.experts.{e}.w2.weight", GGUF_MIXTRAL,
      GGUF_EXPERTS},
+    {"dense_2.weight", "", GGUF_GEMMA_EMBEDDING, GGUF_BEHIND},
+    {"dense_3.weight", "", GGUF_GEMMA_EMBEDDING, GGUF_BEHIND},
+    {"token_embd.weight", "embeddings.word_embeddings.weight", EARLIER, 0},
+    {"token_types.weight", "embeddings.token_type_embeddings.weight", EARLIER, GGUF_ROUTER},
+    {"position_embd.weight", "embeddings.position_embeddings.weight", GGUF_BERT, GGUF_ROUTER},
+    {"token_embd_norm.weight", "embeddings.LayerNorm.weight", GGUF_BERT, 0},
+    {"token_embd_norm.bias", "embeddings.LayerNorm.bias", GGUF_BERT, 0},
+    {"#attn_q.weight", "#attention.self.query.weight", GGUF_BERT, 0},
+    {"#attn_k.weight", "#attention.self.key.weight", GGUF_BERT, 0},
+    {"#attn_v.weight", "#attention.self.value.weight", GGUF_BERT, 0},
+    {"#attn_q.bias", "#attention.self.query.bias", GGUF_BERT, 0},
+    {"#attn_k.bias", "#attention.self.key.bias", GGUF_BERT, 0},
+    {"#attn_v.bias", "#attention.self.value.bias", GGUF_BERT, 0},
+    {"#attn_output.weight", "#attention.output.dense.weight", GGUF_BERT, 0},
+    {"#attn_output.bias", "#attention.output.dense.bias", GGUF_BERT, 0},
+    {"#attn_output_norm.weight", "#attention.output.LayerNorm.weight", GGUF_BERT, 0},
+    {"#attn_output_norm.bias", "#attention.output.LayerNorm.bias", GGUF_BERT, 0},
+    {"#ffn_up.weight", "#intermediate.dense.weight", GGUF_BERT, 0},
+    {"#ffn_up.bias", "#intermediate.dense.bias", GGUF_BERT, 0},
+    {"#ffn_down.weight", "#output.dense.weight", GGUF_BERT, 0},
+    {"#ffn_down.bias", "#output.dense.bias", GGUF_BERT, 0},
+    {"#layer_output_norm.weight", "#output.LayerNorm.weight", GGUF_BERT, 0},
+    {"#layer_output_norm.bias", "#output.LayerNorm.bias", GGUF_BERT, 0},
+    {"token_embd_norm.weight", "emb_ln.weight", GGUF_NOMIC_BERT, 0},
+    {"token_embd_norm.bias", "emb_ln.bias", GGUF_NOMIC_BERT, 0},
+    {"#attn_qkv.weight", "#attn.Wqkv.weight", GGUF_NOMIC_BERT | GGUF_MODERN_BERT, 0},
+    {"#attn_output.weight", "#attn.out_proj.weight", GGUF_NOMIC_BERT, 0},
+    {"#attn_output_norm.weight", "#norm1.weight", GGUF_NOMIC_BERT, 0},
+    {"#attn_output_norm.bias", "#norm1.bias", GGUF_NOMIC_BERT, 0},
+    {"#ffn_up.weight", "#mlp.fc11.weight", GGUF_NOMIC_BERT, 0},
+    {"#ffn_gate.weight", "#mlp.fc12.weight", GGUF_NOMIC_BERT, 0},
+    {"#ffn_down.weight", "#mlp.fc2.weight", GGUF_NOMIC_BERT, 0},
+    {"#layer_output_norm.weight", "#norm2.weight", GGUF_NOMIC_BERT, 0},
+    {"#layer_output_norm.bias", "#norm2.bias", GGUF_NOMIC_BERT, 0},
+    {"token_embd.weight", "embeddings.tok_embeddings.weight", GGUF_MODERN_BERT, 0},
+    {"token_embd_norm.weight", "embeddings.norm.weight", GGUF_MODERN_BERT, 0},
+    {"output_norm.weight", "final_norm.weight", GGUF_MODERN_BERT, 0},
+    {"#attn_norm.weight", "#attn_norm.weight", GGUF_MODERN_BERT, 0},
+    {"#attn_output.weight", "#attn.Wo.weight", GGUF_MODERN_BERT, 0},
+    {"#ffn_norm.weight", "#mlp_norm.weight", GGUF_MODERN_BERT, 0},
+    {"#ffn_up.weight", "#mlp.Wi.weight", GGUF_MODERN_BERT, 0},
+    {"#ffn_down.weight", "#mlp.Wo.weight", GGUF_MODERN_BERT, 0},
 };
 
 /* What is done in a family to what the rows say of all. */
@@ -140,7 +190,7 @@ const char *gguf_tensor_name(const struct gguf *g, const struct gguf_family *f,
             continue;
         *change = changes(f, names[i].change);
         if (!inside) return names[i].to;
-        return et_printf(g->arena, "model.layers.%.*s.%s", (int)layer.bytes, layer.at,
+        return et_printf(g->arena, "%s%.*s.%s", f->layers, (int)layer.bytes, layer.at,
                          names[i].to + 1);
     }
     return NULL;

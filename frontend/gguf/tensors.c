@@ -208,7 +208,7 @@ static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
     if (!name)
         return fail_tensor(p->g, t,
                            et_printf(p->g->arena, "has no place in a %s model", f->architecture));
-    if (part.change & GGUF_ASIDE) return true;
+    if (part.change & (GGUF_ASIDE | GGUF_BEHIND)) return true;
     if (part.change & GGUF_EXPERTS) return add_experts(p, part, name);
     if (t->rank > 2) return fail_tensor(p->g, t, "has more than two dimensions");
     if (!find_heads(p->g, &part, heads, kv_heads)) return false;
@@ -260,14 +260,19 @@ static void describe(struct gguf_plan *p) {
     }
 }
 
-struct gguf_plan *gguf_plan_make(const struct gguf *g, const struct gguf_family *f,
-                                 const char *type, int64_t heads, int64_t kv_heads, int *rounded) {
+static struct gguf_plan *make_empty(const struct gguf *g) {
     struct gguf_plan *p = et_alloc(g->arena, sizeof *p);
     p->g = g;
-    p->widens = type;
     p->raw = et_alloc(g->arena, PIECE * sizeof(float));
     p->values = et_alloc(g->arena, PIECE * sizeof(float));
     p->packed = et_alloc(g->arena, PIECE * sizeof(float));
+    return p;
+}
+
+struct gguf_plan *gguf_plan_make(const struct gguf *g, const struct gguf_family *f,
+                                 const char *type, int64_t heads, int64_t kv_heads, int *rounded) {
+    struct gguf_plan *p = make_empty(g);
+    p->widens = type;
     for (int i = 0; i < g->ntensors; i++)
         if (!add_tensor(p, f, &g->tensors[i], heads, kv_heads)) return NULL;
     p->type = type ? target_called(type) : matrix_type(p);
@@ -350,4 +355,14 @@ bool gguf_plan_write(struct gguf_plan *p, const char *path) {
     if (etrt_st_write_from(path, p->tensors, (size_t)p->nparts, give, p, err, sizeof err))
         return true;
     return gguf_fail(p->g->fault, "%s", *err ? err : "the weights could not be converted");
+}
+
+bool gguf_plan_write_one(const struct gguf *g, const struct gguf_tensor *t, const char *name,
+                         const char *path) {
+    struct gguf_plan *p = make_empty(g);
+    p->widens = true;
+    p->type = target_called("F32");
+    add_part(p, (struct part){.from = t, .elements = t->elements, .to = p->type}, name, t->rank);
+    describe(p);
+    return gguf_plan_write(p, path);
 }

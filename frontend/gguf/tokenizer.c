@@ -57,6 +57,16 @@ static void put_added(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "],\n");
 }
 
+/* Of "bert": programs that read such files clean texts, and strip accents where letters are made
+ * small. */
+static void put_cleaning(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f,
+            "\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,"
+            "\"handle_chinese_chars\":true,\"strip_accents\":null,\"lowercase\":%s},\n"
+            "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\n",
+            v->lower ? "true" : "false");
+}
+
 static void put_normalizer(const struct gguf_vocabulary *v, FILE *f) {
     static const char marks[] =
         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
@@ -98,24 +108,26 @@ static void put_splitting(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "]},\n");
 }
 
-static void put_special(const struct gguf_vocabulary *v, FILE *f, int64_t id) {
+static void put_special(const struct gguf_vocabulary *v, FILE *f, int64_t id, int text) {
     fprintf(f, "{\"SpecialToken\":{\"id\":");
     put_text(f, v->tokens[id].text);
-    fprintf(f, ",\"type_id\":0}}");
+    fprintf(f, ",\"type_id\":%d}}", text);
 }
 
+/* Of "bert" each text of a pair has its end, and a number. */
 static void put_sequence(const struct gguf_vocabulary *v, FILE *f, const char *name,
                          const char *ids) {
     fprintf(f, "\"%s\":[", name);
     if (v->add_bos) {
-        put_special(v, f, v->bos);
+        put_special(v, f, v->bos, 0);
         fprintf(f, ",");
     }
-    for (const char *p = ids; *p; p++)
-        fprintf(f, "%s{\"Sequence\":{\"id\":\"%c\",\"type_id\":0}}", p > ids ? "," : "", *p);
-    if (v->add_eos) {
+    for (const char *p = ids; *p; p++) {
+        int text = v->pieces ? (int)(p - ids) : 0;
+        fprintf(f, "%s{\"Sequence\":{\"id\":\"%c\",\"type_id\":%d}}", p > ids ? "," : "", *p, text);
+        if (!v->add_eos || (p[1] && !v->pieces)) continue;
         fprintf(f, ",");
-        put_special(v, f, v->eos);
+        put_special(v, f, v->eos, text);
     }
     fprintf(f, "],");
 }
@@ -149,7 +161,9 @@ static void put_template(const struct gguf_vocabulary *v, FILE *f) {
 
 static void put_decoder(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "\"decoder\":");
-    if (v->split) {
+    if (v->pieces) {
+        fprintf(f, "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}");
+    } else if (v->split) {
         put_bytes(f, true);
     } else {
         fprintf(f, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":"
@@ -276,6 +290,15 @@ static int64_t unknown_token(const struct gguf_vocabulary *v) {
     return -1;
 }
 
+static void put_pieces(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f, "\"model\":{\"type\":\"WordPiece\",\"unk_token\":");
+    put_text(f, v->tokens[v->unknown].text);
+    fprintf(f,
+            ",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100,\"vocab\":{");
+    put_vocabulary(v, f);
+    fprintf(f, "}}");
+}
+
 static void put_model(const struct gguf_vocabulary *v, FILE *f) {
     int64_t unknown = v->split ? -1 : unknown_token(v);
     fprintf(f, "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":");
@@ -297,11 +320,15 @@ static void put_model(const struct gguf_vocabulary *v, FILE *f) {
 bool gguf_tokenizer_write(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n");
     put_added(v, f);
-    put_normalizer(v, f);
-    put_splitting(v, f);
+    if (v->pieces) {
+        put_cleaning(v, f);
+    } else {
+        put_normalizer(v, f);
+        put_splitting(v, f);
+    }
     put_template(v, f);
     put_decoder(v, f);
-    put_model(v, f);
+    v->pieces ? put_pieces(v, f) : put_model(v, f);
     fprintf(f, "}\n");
     return !ferror(f);
 }
@@ -312,14 +339,15 @@ static json_t *text_of(struct gguf_text t) {
     return json_stringn(t.at, t.bytes);
 }
 
-json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
+json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v, int64_t most) {
     const struct {
         const char *name;
         int64_t id;
-    } named[] = {{"bos_token", v->bos},
-                 {"eos_token", v->eos},
+    } named[] = {{v->pieces ? "cls_token" : "bos_token", v->bos},
+                 {v->pieces ? "sep_token" : "eos_token", v->eos},
                  {"unk_token", v->unknown},
-                 {"pad_token", v->padding}};
+                 {"pad_token", v->padding},
+                 {"mask_token", v->pieces ? v->masked : -1}};
     json_t *o = json_object();
     /* Else transformers takes the class of the architecture, which puts some of them together
      * anew. */
@@ -328,8 +356,11 @@ json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (named[i].id >= 0 && is_special(&v->tokens[named[i].id]))
             json_object_set_new(o, named[i].name, text_of(v->tokens[named[i].id].text));
-    json_object_set_new(o, "add_bos_token", json_boolean(v->add_bos));
-    json_object_set_new(o, "add_eos_token", json_boolean(v->add_eos));
+    if (!v->pieces) {
+        json_object_set_new(o, "add_bos_token", json_boolean(v->add_bos));
+        json_object_set_new(o, "add_eos_token", json_boolean(v->add_eos));
+    }
+    if (most > 0) json_object_set_new(o, "model_max_length", json_integer((json_int_t)most));
     json_t *fim = json_object();
     for (size_t i = 0; i < sizeof gguf_fims / sizeof *gguf_fims; i++)
         if (v->fim[i] >= 0)

@@ -17,16 +17,19 @@ enum { MOST_TOKEN = 1024 }; /* bytes of a token */
 
 /* As the tokenizer.json of the models that these names are for have it. */
 static const struct splitting splittings[] = {
-    {"gpt-2 phi-2 mpt olmo exaone4 gigachat", NULL, false, false, false, false},
+    {"gpt-2 phi-2 mpt olmo exaone4 gigachat", NULL, false, false, false, false, false},
     {"llama-bpe llama3 llama-v3 falcon3 pixtral", SHORTENED "|" LETTERS "|\\p{N}{1,3}|" ENDING,
-     false, false, true, true},
-    {"qwen2", SHORTENED "|" LETTERS "|\\p{N}|" ENDING, false, true, false, false},
+     false, false, true, true, false},
+    {"qwen2", SHORTENED "|" LETTERS "|\\p{N}|" ENDING, false, true, false, false, false},
     {"deepseek-r1-qwen megrez stablelm2", SHORTENED "|" LETTERS "|\\p{N}|" ENDING, false, false,
-     false, false},
-    {"smaug-bpe dbrx", SHORTENED "|" LETTERS "|\\p{N}{1,3}|" ENDING, false, false, false, false},
-    {"starcoder refact command-r smollm codeshell", NULL, true, false, false, false},
-    {"tekken", BY_CASE("") "|\\p{N}|" PATHS, false, false, true, true},
-    {"gpt-4o llama4", BY_CASE(SHORTENED "?") "|\\p{N}{1,3}|" PATHS, false, false, false, false},
+     false, false, false},
+    {"smaug-bpe dbrx", SHORTENED "|" LETTERS "|\\p{N}{1,3}|" ENDING, false, false, false, false,
+     false},
+    {"starcoder refact command-r smollm codeshell", NULL, true, false, false, false, false},
+    {"tekken", BY_CASE("") "|\\p{N}|" PATHS, false, false, true, true, false},
+    {"gpt-4o llama4", BY_CASE(SHORTENED "?") "|\\p{N}{1,3}|" PATHS, false, false, false, false,
+     false},
+    {"modern-bert", NULL, false, true, false, true, true},
 };
 
 static bool names_it(const char *names, struct gguf_text want) {
@@ -151,6 +154,26 @@ static bool get_aligned(const struct gguf *g, const char *key, enum gguf_type ty
                      (unsigned long long)(*out)->count, (unsigned long long)count);
 }
 
+#define WORD "\xe2\x96\x81" /* U+2581, before what begins a word */
+
+/* Of "bert": what begins a word is marked there, and here what does not ("##"). */
+static void mark_pieces(struct gguf_vocabulary *v) {
+    size_t mark = strlen(WORD);
+    v->lower = true;
+    for (int i = 0; i < v->ntokens; i++) {
+        struct gguf_text *t = &v->tokens[i].text;
+        bool named = t->bytes > 1 && t->at[0] == '[' && t->at[t->bytes - 1] == ']';
+        bool begins = t->bytes > mark && !memcmp(t->at, WORD, mark);
+        if (v->tokens[i].type == TOKEN_CONTROL || (named && !begins) || !t->bytes) continue;
+        if (begins)
+            *t = (struct gguf_text){t->at + mark, t->bytes - mark};
+        else
+            t->at = et_printf(v->g->arena, "##%.*s", (int)t->bytes, t->at), t->bytes += 2;
+        for (size_t k = 0; k < t->bytes; k++)
+            v->lower &= t->at[k] < 'A' || t->at[k] > 'Z';
+    }
+}
+
 static bool read_tokens(struct gguf_vocabulary *v) {
     enum { MOST = 1 << 24 };
     const struct gguf *g = v->g;
@@ -162,7 +185,7 @@ static bool read_tokens(struct gguf_vocabulary *v) {
     if (!get_aligned(g, "tokenizer.ggml.scores", GGUF_F32, texts->count, &scores) ||
         !get_aligned(g, "tokenizer.ggml.token_type", GGUF_I32, texts->count, &types))
         return false;
-    if (!v->split && !scores)
+    if (!v->split && !v->pieces && !scores)
         return gguf_fail(g->fault, "%s: metadata \"tokenizer.ggml.scores\" is missing", g->path);
     const unsigned char *at = texts->at;
     v->ntokens = (int)texts->count;
@@ -177,6 +200,7 @@ static bool read_tokens(struct gguf_vocabulary *v) {
         if (score != score) return fail_token(v, i, "has a score that is no number");
         if (!check_token(v, i)) return false;
     }
+    if (v->pieces) mark_pieces(v);
     return index_tokens(v);
 }
 
@@ -256,16 +280,52 @@ static bool read_fim(struct gguf_vocabulary *v) {
     return true;
 }
 
+/* The token KEY, or OTHER, or what has that TEXT; -1 where there is none. */
+static bool get_named(const struct gguf_vocabulary *v, const char *key, const char *other,
+                      const char *text, int64_t *out) {
+    uint64_t hash = HASH_START;
+    for (const char *p = text; *p; p++)
+        hash = vocabulary_hash(hash, (unsigned char)*p);
+    if (!get_id(v, key, out) || (*out < 0 && !get_id(v, other, out))) return false;
+    if (*out < 0) *out = vocabulary_find(v, (struct gguf_text){text, strlen(text)}, hash);
+    return true;
+}
+
+/* Of "bert": a text stands between the token that says what it is and the one that ends it. */
+static bool read_frame(struct gguf_vocabulary *v) {
+    if (!v->pieces) return true;
+    if (!gguf_get_bool(v->g, "tokenizer.ggml.normalizer.lowercase", v->lower, &v->lower) ||
+        !get_named(v, "tokenizer.ggml.cls_token_id", "tokenizer.ggml.bos_token_id", "[CLS]",
+                   &v->bos) ||
+        !get_named(v, "tokenizer.ggml.seperator_token_id", "tokenizer.ggml.eos_token_id", "[SEP]",
+                   &v->eos) ||
+        !get_named(v, "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.unknown_token_id", "[UNK]",
+                   &v->unknown))
+        return false;
+    if (v->bos < 0 || v->eos < 0 || v->unknown < 0)
+        return gguf_fail(v->g->fault,
+                         "%s: metadata \"tokenizer.ggml.tokens\" has no %s, which texts of "
+                         "\"bert\" need",
+                         v->g->path,
+                         v->bos < 0   ? "[CLS]"
+                         : v->eos < 0 ? "[SEP]"
+                                      : "[UNK]");
+    v->tokens[v->unknown].type = TOKEN_UNKNOWN;
+    return true;
+}
+
 static bool read_specials(struct gguf_vocabulary *v) {
     const struct gguf *g = v->g;
-    bool bos = v->split ? v->split->bos : true;
+    bool bos = v->split ? v->split->bos : true, eos = v->pieces || (v->split && v->split->framed);
     if (!get_id(v, "tokenizer.ggml.bos_token_id", &v->bos) ||
         !get_id(v, "tokenizer.ggml.eos_token_id", &v->eos) ||
         !get_id(v, "tokenizer.ggml.unknown_token_id", &v->unknown) ||
         !get_id(v, "tokenizer.ggml.padding_token_id", &v->padding) ||
+        !get_id(v, "tokenizer.ggml.mask_token_id", &v->masked) || !read_frame(v) ||
         !gguf_get_bool(g, "tokenizer.ggml.add_bos_token", bos, &v->add_bos) ||
-        !gguf_get_bool(g, "tokenizer.ggml.add_eos_token", false, &v->add_eos) ||
-        !gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", !v->split, &v->add_space) ||
+        !gguf_get_bool(g, "tokenizer.ggml.add_eos_token", eos, &v->add_eos) ||
+        !gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", !v->split && !v->pieces,
+                       &v->add_space) ||
         !gguf_get_text(g, "tokenizer.chat_template", &v->chat))
         return false;
     v->add_bos = v->add_bos && v->bos >= 0;
@@ -276,6 +336,7 @@ static bool read_specials(struct gguf_vocabulary *v) {
                          g->path);
     mark_special(v, v->bos);
     mark_special(v, v->eos);
+    if (v->pieces) mark_special(v, v->padding), mark_special(v, v->masked);
     return read_fim(v) && find_ends(v);
 }
 
@@ -335,7 +396,8 @@ static bool check_merges(const struct gguf_vocabulary *v) {
 
 /* Keys of the tokenizer that nothing is known of may change which tokens a text has. Names of
  * tokens do not. */
-static bool refuse_unknown(const struct gguf *g) {
+static bool refuse_unknown(const struct gguf_vocabulary *v) {
+    const struct gguf *g = v->g;
     static const char before[] = "tokenizer.ggml.", behind[] = "_token_id";
     static const char known[] = "model pre tokens token_type token_type_count scores merges "
                                 "add_bos_token add_eos_token add_sep_token add_space_prefix "
@@ -346,6 +408,7 @@ static bool refuse_unknown(const struct gguf *g) {
         if (key.bytes <= n || memcmp(key.at, before, n) != 0) continue;
         struct gguf_text rest = {key.at + n, key.bytes - n};
         if (rest.bytes > k && !memcmp(rest.at + rest.bytes - k, behind, k)) continue;
+        if (v->pieces && names_it("normalizer.lowercase", rest)) continue;
         if (!names_it(known, rest) && !gguf_says_nothing(&g->values[i]))
             return gguf_fail(g->fault,
                              "%s: metadata \"%s\" may change how text is read, and nothing is "
@@ -373,12 +436,14 @@ bool gguf_vocabulary_read(const struct gguf *g, const char *pre, struct gguf_voc
     struct gguf_vocabulary *v = et_alloc(g->arena, sizeof *v);
     v->g = g;
     bool bpe = gguf_is(model, "gpt2");
-    if (!bpe && !gguf_is(model, "llama"))
-        return gguf_fail(g->fault,
-                         "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama",
-                         g->path, gguf_shown(model));
+    v->pieces = gguf_is(model, "bert");
+    if (!bpe && !v->pieces && !gguf_is(model, "llama"))
+        return gguf_fail(
+            g->fault,
+            "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama, bert",
+            g->path, gguf_shown(model));
     if (bpe && (!find_splitting(v, pre) || !read_merges(v))) return false;
-    if (!refuse_unknown(g) || !check_cleaning(v) || !read_tokens(v) || !check_merges(v) ||
+    if (!refuse_unknown(v) || !check_cleaning(v) || !read_tokens(v) || !check_merges(v) ||
         !read_specials(v))
         return false;
     *out = v;

@@ -28,18 +28,20 @@ struct splitting {
     bool nfc;            /* characters are composed first */
     bool whole;          /* a word that is a token is not made by merging */
     bool bos;            /* texts begin with bos where the file says nothing of it */
+    bool framed;         /* and end with eos */
 };
 
 struct gguf_vocabulary {
     const struct gguf *g;
-    const struct splitting *split; /* of "gpt2"; NULL: "llama", pieces with scores */
+    const struct splitting *split; /* of "gpt2"; NULL: "llama", pieces with scores, or "bert" */
+    bool pieces, lower; /* of "bert": parts of words, the longest first; of small letters */
     struct token *tokens;
     int ntokens;
     int *slots; /* a table of tokens by hash: numbers from 1 on */
     uint64_t mask;
-    struct gguf_value merges;           /* of "gpt2": "a b" */
-    int64_t bos, eos, unknown, padding; /* -1: none */
-    int64_t ends[16];                   /* what ends an answer, eos among them */
+    struct gguf_value merges;                   /* of "gpt2": "a b" */
+    int64_t bos, eos, unknown, padding, masked; /* -1: none */
+    int64_t ends[16];                           /* what ends an answer, eos among them */
     int nends;
     int64_t fim[6]; /* tokens before the parts of a text with a hole, as gguf_fims names them; -1 */
     bool add_bos, add_eos, add_space;

@@ -30,19 +30,25 @@ struct entry {
     char name[];
 };
 
-/* A folder of files: opendir would allocate. */
-static void remove_folder(const char *path) {
+/* A folder of files, and of folders DEPTH deep: opendir would allocate. */
+static void remove_at(int in, const char *path, int depth) {
     _Alignas(struct entry) char buffer[4096];
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(in, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
     for (long n; (n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0;)
         for (long at = 0; at < n;) {
             const struct entry *e = (const struct entry *)(const void *)(buffer + at);
-            unlinkat(fd, e->name, 0);
+            bool itself = e->name[0] == '.' && (!e->name[1] || (e->name[1] == '.' && !e->name[2]));
+            if (!itself && unlinkat(fd, e->name, 0) != 0 && depth > 0)
+                remove_at(fd, e->name, depth - 1);
             at += e->length;
         }
     close(fd);
-    rmdir(path);
+    unlinkat(in, path, AT_REMOVEDIR);
+}
+
+static void remove_folder(const char *path) {
+    remove_at(AT_FDCWD, path, 1);
 }
 
 /* The last one first: files of a folder come after it. */

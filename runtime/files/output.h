@@ -43,7 +43,8 @@ bool et_output_folder_close(et_output_folder *, bool ok);
 bool et_same_file(const char *a, const char *b);
 
 /* From now on, a signal that ends the program removes PATH (kept here as a copy), a file or a
- * folder with files in it. False when there are too many. Threads may call these at once. */
+ * folder with files and such folders in it. False when there are too many. Threads may call these
+ * at once. */
 bool et_guard(const char *path);
 /* What such a signal does before it ends the program, for other ways of ending at once. May be
  * called anywhere, in a signal handler too. */
@@ -54,7 +55,7 @@ void et_unguard(const char *path);
 /* A new folder for files that do not stay, in the one for temporary files; guarded. NAME is what
  * its name begins with. False with errno. */
 bool et_folder_make(const char *name, char path[PATH_MAX]);
-/* The folder and the files in it. */
+/* The folder, the files in it and in folders in it. */
 void et_folder_remove(const char *path);
 
 /* What every tool does first: a file that grows past its limit is a failed write, not the end of

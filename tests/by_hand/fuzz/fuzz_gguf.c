@@ -38,9 +38,28 @@ static void check_tokenizer(const struct gguf_vocabulary *v) {
     json_decref(root);
     bool written = fuzz_file("tokenizer.json", text, bytes);
     free(text);
-    write_json("tokenizer_config.json", gguf_tokenizer_config(v));
+    write_json("tokenizer_config.json", gguf_tokenizer_config(v, 512));
     write_json("generation_config.json", gguf_generation_config(v));
     if (written) check_encoding();
+}
+
+static void check_modules(const struct gguf *g, const struct gguf_family *f,
+                          struct gguf_fault *fault) {
+    struct gguf_modules m;
+    if (!gguf_modules_read(g, f, &m)) {
+        FUZZ_EXPECT(*fault->text);
+        return;
+    }
+    json_t *list = gguf_modules_list(&m), *config;
+    for (int i = 0; i < (int)json_array_size(list); i++) {
+        const char *folder = gguf_modules_folder(&m, i, 8, &config);
+        const struct gguf_tensor *t = gguf_modules_tensor(&m, i);
+        FUZZ_EXPECT(!folder == !config && (!t || folder));
+        json_decref(config);
+        if (t && !gguf_plan_write_one(g, t, "linear.weight", fuzz_path("dense.safetensors")))
+            FUZZ_EXPECT(*fault->text);
+    }
+    json_decref(list);
 }
 
 static void write_weights(struct gguf_plan *p, const json_t *config, struct gguf_fault *fault) {
@@ -82,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     FUZZ_EXPECT(p || *fault.text);
     FUZZ_EXPECT(!memchr(fault.text, '\n', strlen(fault.text)));
     if (v) check_tokenizer(v);
+    if (p) check_modules(&g, f, &fault);
     if (p) write_weights(p, config, &fault);
     json_decref(config);
     et_arena_destroy(arena);

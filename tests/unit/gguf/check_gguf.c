@@ -97,7 +97,7 @@ static void tokenizer(struct writer *w, const char *what) {
     static const char *const half[] = {"a z"}, *const whole[] = {"b a"};
     static const int32_t types[] = {1, 1, 9, 3};
     bool bpe = !strncmp(what, "bpe", 3);
-    add_text(w, "tokenizer.ggml.model", strcmp(what, "model") ? bpe ? "gpt2" : "llama" : "bert");
+    add_text(w, "tokenizer.ggml.model", strcmp(what, "model") ? bpe ? "gpt2" : "llama" : "t5");
     if (bpe && strcmp(what, "bpe no pre"))
         add_text(w, "tokenizer.ggml.pre", strcmp(what, "bpe pre") ? "gpt-2" : "wobble");
     if (bpe && strcmp(what, "bpe no merges"))
@@ -244,7 +244,7 @@ static const struct {
 static const struct bad bad_tokenizers[] = {
     {"right", ""},
     {"bpe", ""},
-    {"model", "\"tokenizer.ggml.model\" is \"bert\""},
+    {"model", "\"tokenizer.ggml.model\" is \"t5\""},
     {"bpe pre", "\"tokenizer.ggml.pre\" is \"wobble\""},
     {"bpe no pre", "\"tokenizer.ggml.pre\" is missing"},
     {"bpe no merges", "\"tokenizer.ggml.merges\" is missing"},
