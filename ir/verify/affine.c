@@ -4,7 +4,10 @@
  * depends on symbols alone is made once and lasts. */
 #include "ir/program/step.h"
 #include "ir/verify/symbolic.h"
+#include <limits.h>
 #include <string.h>
+
+enum { MAX_NESTING = 400 };
 
 vl_sys *vs_system(struct symbolic *s) {
     vl_sys *q = et_alloc(s->scratch, sizeof *q);
@@ -82,6 +85,49 @@ static vl_form settle(struct symbolic *s, const struct home *h) {
     return vl_var(h->var);
 }
 
+static bool same_form(const vl_form *a, const vl_form *b) {
+    bool same = a->n == b->n && a->k == b->k;
+    for (int i = 0; same && i < a->n; i++)
+        same = a->var[i] == b->var[i] && a->by[i] == b->by[i];
+    return same;
+}
+
+/* Some of F's terms, which depend on symbols alone, as one variable: the same for the same sum.
+ * False where there are no two. */
+static bool name_part(struct symbolic *s, vl_form *f) {
+    vl_form part = vl_const(0), rest = vl_const(f->k), x;
+    int at = 0;
+    for (int i = 0; i < f->n; i++) {
+        bool named = part.n < VL_TERMS / 2 && f->var[i] < VS_COORD;
+        x = vl_var(f->var[i]);
+        *(named ? &part : &rest) = vl_add(named ? &part : &rest, &x, f->by[i]);
+    }
+    if (part.n < 2) return false;
+    while (at < s->nlasting && !(s->lasting[at].by && same_form(&s->lasting[at].of, &part)))
+        at++;
+    if (at == s->nlasting) {
+        struct home h = make_home(s, &s->context, true);
+        if (!h.lasting) return false;
+        x = vl_var(h.var);
+        x = vl_add(&part, &x, -1);
+        vl_push(h.q, &x, true);
+        ET_GROW(s->arena, s->lasting, s->nlasting, s->clasting);
+        s->lasting[s->nlasting++] =
+            (struct vs_known){.side = -1, .f = settle(s, &h), .of = part, .by = 1};
+    }
+    *f = vl_add(&rest, &s->lasting[at].f, 1);
+    return true;
+}
+
+/* Sums leave room for the variable that is made of them. */
+vl_form vs_add(struct symbolic *s, const vl_form *a, const vl_form *b, int64_t by) {
+    vl_form x = *a, y = *b, r = vl_add(&x, &y, by);
+    while (x.ok && y.ok && (r.ok ? r.n : x.n + y.n) > VL_TERMS - 2 &&
+           name_part(s, x.n < y.n ? &y : &x))
+        r = vl_add(&x, &y, by);
+    return r;
+}
+
 /* One more row of way I of the split; without it more is possible than there is. */
 static void way(vl_sys *q, vl_split *p, int i, const vl_form *f, bool eq) {
     q->bad |= !f->ok;
@@ -104,13 +150,6 @@ static vl_form anything(struct symbolic *s, vl_sys *q, et_expr e, bool pred) {
         vl_push(h.q, &to, false);
     }
     return settle(s, &h);
-}
-
-static bool same_form(const vl_form *a, const vl_form *b) {
-    bool same = a->n == b->n && a->k == b->k;
-    for (int i = 0; same && i < a->n; i++)
-        same = a->var[i] == b->var[i] && a->by[i] == b->by[i];
-    return same;
 }
 
 /* The variable that stands for floor(F / BY) already, which what was projected can still name; -1.
@@ -154,7 +193,7 @@ static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t 
 
 /* The less, or with SIGN -1 the greater, of two. */
 static vl_form lesser(struct symbolic *s, vl_sys *q, const vl_form *a, const vl_form *b, int sign) {
-    vl_form d = vl_add(a, b, -1);
+    vl_form d = vs_add(s, a, b, -1);
     if (vl_is_const(&d)) return (d.k <= 0) == (sign > 0) ? *a : *b;
     struct home h = make_home(s, q, lasts(a) && lasts(b));
     vl_form x = vl_var(h.var), below_a = vl_add(a, &x, -1), below_b = vl_add(b, &x, -1);
@@ -208,7 +247,7 @@ static vl_form form(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, int 
 /* Comparisons and logic: 0 or 1. */
 static vl_form predicate(struct symbolic *s, vl_sys *q, const et_node_x *n, const vl_form *a,
                          const vl_form *b) {
-    vl_form d = vl_add(b, a, -1), one = vl_const(1), none = {.ok = false};
+    vl_form d = vs_add(s, b, a, -1), one = vl_const(1), none = {.ok = false};
     switch (n->op) {
     case ET_X_NOT:
         return vl_add(&one, a, -1);
@@ -236,16 +275,16 @@ static vl_form of_two(struct symbolic *s, vl_sys *q, const et_node_x *n, const v
     vl_form none = {.ok = false}, d;
     switch (n->op) {
     case ET_X_ADD:
-        return vl_add(a, b, 1);
+        return vs_add(s, a, b, 1);
     case ET_X_SUB:
-        return vl_add(a, b, -1);
+        return vs_add(s, a, b, -1);
     case ET_X_MUL:
         return vl_is_const(a) ? vl_scale(b, a->k) : vl_is_const(b) ? vl_scale(a, b->k) : none;
     case ET_X_IDIV:
     case ET_X_MOD:
         if (!vl_is_const(b) || b->k <= 0) return none;
         d = divided(s, q, a, b->k);
-        return n->op == ET_X_IDIV ? d : vl_add(a, &d, -b->k);
+        return n->op == ET_X_IDIV ? d : vs_add(s, a, &d, -b->k);
     case ET_X_MIN:
         return lesser(s, q, a, b, 1);
     case ET_X_MAX:
@@ -276,7 +315,7 @@ static vl_form make(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, int 
     int64_t one;
     if (s->v->wide && n->type != ET_T_F32 && vf_is_int(s->v, e, &one)) return vl_const(one);
     if (n->op == ET_X_VAR && n->i < s->nvars && s->var[side][n->i].ok) return s->var[side][n->i];
-    if (of_integers(s, e, n) && depth < 40) {
+    if (of_integers(s, e, n) && depth < MAX_NESTING) {
         a = form(s, q, side, n->ops[0], depth + 1);
         if (n->nops > 1) b = form(s, q, side, n->ops[1], depth + 1);
         if (n->op == ET_X_SELECT) {
@@ -370,11 +409,13 @@ static void mark(bool *used, const vl_form *f) {
         if (f->var[t] < VS_COORD) used[f->var[t]] = true;
 }
 
-void vs_add_context(struct symbolic *s, vl_sys *q) {
+/* HOPS: of that and of what it mentions and so on, how often. False: there is more. */
+static bool add_context(struct symbolic *s, vl_sys *q, int hops) {
     bool used[VS_COORD] = {false}, done[VS_COORD] = {false};
     int row = 0, split = 0;
     for (bool more = true; more;) {
         more = false;
+        if (hops-- == 0) return false;
         for (; row < q->n; row++)
             mark(used, &q->row[row].f);
         for (; split < q->nsplits; split++)
@@ -390,13 +431,23 @@ void vs_add_context(struct symbolic *s, vl_sys *q) {
                 *vl_push_split(q) = s->context.split[s->param[p].split + r];
         }
     }
+    return true;
+}
+
+void vs_add_context(struct symbolic *s, vl_sys *q) {
+    add_context(s, q, INT_MAX);
 }
 
 bool vs_empty(struct symbolic *s, vl_sys *q) {
+    enum { FEW = 24 };
     int n = q->n, nsplits = q->nsplits;
-    vs_add_context(s, q);
-    bool none = vl_empty(s->work, q);
-    q->n = n;
-    q->nsplits = nsplits;
+    bool none = false, all = false;
+    /* Of many symbols most do not matter, and all of them together are too much. */
+    for (int hops = s->nparams > FEW ? 1 : INT_MAX; !none && !all; hops = INT_MAX) {
+        all = add_context(s, q, hops);
+        none = vl_empty(s->work, q);
+        q->n = n;
+        q->nsplits = nsplits;
+    }
     return none;
 }

@@ -138,25 +138,39 @@ static int column_of(vl_work *w, int var) {
     return -1;
 }
 
-/* False when there is no room. */
-static bool load(vl_work *w, const vl_sys *s) {
-    w->n = w->width = 0;
-    for (int i = 0; i < s->n; i++)
-        for (int t = 0; t < s->row[i].f.n; t++) {
-            if (column_of(w, s->row[i].f.var[t]) >= 0) continue;
-            if (w->width == WIDTH) return false;
-            w->var[w->width++] = s->row[i].f.var[t];
+/* A column for each variable of the row; false when there is no room. */
+static bool add_columns(vl_work *w, const vl_form *f) {
+    int had = w->width;
+    for (int t = 0; t < f->n; t++) {
+        if (column_of(w, f->var[t]) >= 0) continue;
+        if (w->width == WIDTH) {
+            w->width = had;
+            return false;
         }
-    if (s->n > ROWS) return false;
-    for (int i = 0; i < s->n; i++) {
-        struct dense *r = &w->row[w->n++];
-        memset(r, 0, sizeof *r);
-        r->eq = s->row[i].eq;
-        r->c[w->width] = s->row[i].f.k;
-        for (int t = 0; t < s->row[i].f.n; t++)
-            r->c[column_of(w, s->row[i].f.var[t])] = s->row[i].f.by[t];
+        w->var[w->width++] = f->var[t];
     }
     return true;
+}
+
+/* What there is room for, the first rows first; false when that is not all. */
+static bool load(vl_work *w, const vl_sys *s) {
+    const vl_row *of[ROWS];
+    bool all = true;
+    w->n = w->width = 0;
+    for (int i = 0; i < s->n; i++)
+        if (w->n < ROWS && add_columns(w, &s->row[i].f))
+            of[w->n++] = &s->row[i];
+        else
+            all = false;
+    for (int i = 0; i < w->n; i++) {
+        struct dense *r = &w->row[i];
+        memset(r, 0, sizeof *r);
+        r->eq = of[i]->eq;
+        r->c[w->width] = of[i]->f.k;
+        for (int t = 0; t < of[i]->f.n; t++)
+            r->c[column_of(w, of[i]->f.var[t])] = of[i]->f.by[t];
+    }
+    return all;
 }
 
 /* TO = A * x + B * y, x > 0 or B an equation; false when numbers grow too large. */
@@ -313,7 +327,8 @@ static bool never(vl_work *w) {
 
 static bool empty(vl_work *w, vl_sys *s, int split, int depth) {
     int n = s->n;
-    if (vl_spent(w) || !load(w, s)) return false;
+    if (vl_spent(w)) return false;
+    load(w, s); /* what some of the rows rule out all do */
     if (never(w)) return true;
     if (split == s->nsplits || depth == DEPTH) return false;
     bool all = true;

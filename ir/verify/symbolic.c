@@ -161,7 +161,7 @@ static void push_conflict(struct symbolic *s, vl_sys *q, int i, int j, const str
         et_walk(s->v->x, a->index[d], load_inside, &la_);
         et_walk(s->v->x, b->index[d], load_inside, &lb_);
         vl_form f = place(s, q, VS_EARLIER, a, d), g = place(s, q, VS_LATER, b, d);
-        f = vl_add(&f, &g, -1);
+        f = vs_add(s, &f, &g, -1);
         vl_push(q, &f, true);
     }
 }

@@ -26,7 +26,7 @@ struct vs_known {
     int side; /* -1: no expression, but floor(of / by) */
     vl_form f;
     vl_form of;
-    int64_t by; /* 0: an expression */
+    int64_t by; /* 0: an expression; 1: a part of a sum */
 };
 
 /* A way in which a task is done before another: these rows hold, over VS_A and VS_B. */
@@ -114,6 +114,10 @@ vl_form vs_form(struct symbolic *, vl_sys *q, vs_side, et_expr);
 bool vs_knows(const struct symbolic *, vs_side, et_expr);
 /* E is the value that LIKE, which has one, has. */
 void vs_alias(struct symbolic *, vs_side, et_expr e, const vl_form *like);
+/* a + times_b * b; parts that depend on symbols alone get a variable where there are too many
+ * terms.
+ */
+vl_form vs_add(struct symbolic *, const vl_form *a, const vl_form *b, int64_t times_b);
 vl_form vs_minus_one(const vl_form *a, const vl_form *b); /* a - b - 1 */
 int vs_temp(struct symbolic *);
 /* No integers satisfy Q and what is known of the symbols. */

@@ -187,6 +187,32 @@ static int covering(const struct events *e, const et_grid *from, const et_interv
     return best;
 }
 
+struct terms {
+    const et_exprs *x;
+    int n;
+};
+
+static void count_division(void *ctx, et_expr e) {
+    struct terms *t = ctx;
+    const et_node_x *n = et_x(t->x, e);
+    int64_t by;
+    t->n += (n->op == ET_X_IDIV || n->op == ET_X_MOD) && !et_is_int(t->x, n->ops[0], &by);
+}
+
+/* A wait for tiles that more dims, and quotients of them, decide than the verifier adds up is not
+ * shown to be right. */
+static bool too_many_terms(const et_exprs *x, et_expr lo, et_expr hi) {
+    enum { MOST = 8, FEW_DIMS = 3 };
+    struct terms t = {.x = x};
+    int dims = 0;
+    for (int s = 0; s < et_sym_count(x); s++)
+        dims += et_expr_has(x, lo, ET_X_SYM, s) || et_expr_has(x, hi, ET_X_SYM, s);
+    if (dims <= FEW_DIMS) return false;
+    et_walk(x, lo, count_division, &t);
+    et_walk(x, hi, count_division, &t);
+    return dims + t.n > MOST;
+}
+
 /* If tiles cover a dimension in equal steps along a coordinate, the coordinates whose tiles meet
  * WANT. */
 static bool tiles_meeting(const struct events *e, const struct edge *ed, const et_interval *have,
@@ -211,6 +237,7 @@ static bool tiles_meeting(const struct events *e, const struct edge *ed, const e
     out->load = ET_NO_EXPR;
     out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
     out->hi = et_op2(x, ET_X_MIN, out->hi, last);
+    if (too_many_terms(x, out->lo, out->hi)) return false;
     out->all = et_expr_eq(out->lo, et_int(x, 0)) && et_expr_eq(out->hi, last);
     return true;
 }

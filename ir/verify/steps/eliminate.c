@@ -71,7 +71,7 @@ static void add_products(struct rows *r) {
     }
 }
 
-/* The numbers in the rows, with their bounds as rows; -1 when there are too many. */
+/* Numbers in the rows, the first of too many, with their bounds as rows. */
 static int add_bounds(struct rows *r, int number[MAX_NUMBERS]) {
     sv_problem *p = r->p;
     int n = 0, have = r->n;
@@ -80,9 +80,7 @@ static int add_bounds(struct rows *r, int number[MAX_NUMBERS]) {
             int at = 0, v = p->rows[i].number[k];
             while (at < n && number[at] != v)
                 at++;
-            if (at < n) continue;
-            if (n == MAX_NUMBERS) return -1;
-            number[n++] = v;
+            if (at == n && n < MAX_NUMBERS) number[n++] = v;
         }
     for (int i = 0; i < n; i++) {
         const struct sv_dom *d = &p->dom[number[i]];

@@ -165,13 +165,14 @@ static bool is_own(const sv_frame *f, et_expr e) {
 /* ---- sums ---- */
 
 static sv_linear any_number(sv_frame *f) {
+    sv_leave_out(f->p);
     return sv_of(sv_number(f->p, -SV_MOST, SV_MOST));
 }
 
 sv_linear sv_sum(sv_frame *f, const sv_linear *a, const sv_linear *b, int64_t by) {
     sv_linear r;
     int64_t lo, hi;
-    if (!sv_add(a, b, by, &r) || !sv_bounds(f->p, &r, &lo, &hi)) return any_number(f);
+    if (!sv_add_parts(f->p, a, b, by, &r) || !sv_bounds(f->p, &r, &lo, &hi)) return any_number(f);
     return r;
 }
 
@@ -445,7 +446,10 @@ static sv_cond condition_of(sv_frame *f, const et_node_x *n, bool holds) {
 
 static sv_cond condition(sv_frame *f, et_expr e, bool holds) {
     const et_node_x n = *et_x(f->x, e);
-    if (f->depth == MAX_NESTING) return SV_ANY;
+    if (f->depth == MAX_NESTING) {
+        sv_leave_out(f->p);
+        return SV_ANY;
+    }
     f->depth++;
     sv_cond c = condition_of(f, &n, holds);
     f->depth--;

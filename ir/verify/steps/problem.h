@@ -19,6 +19,12 @@ struct sv_quot {
     sv_linear of, by;
 };
 
+/* Number NUMBER is the sum OF. */
+struct sv_part {
+    int number;
+    sv_linear of;
+};
+
 struct sv_node {
     enum { SV_LINEAR, SV_BOTH, SV_EITHER, SV_NEVER } kind;
     sv_linear f; /* LINEAR: is at least 0 */
@@ -42,11 +48,14 @@ struct sv_problem {
     int nproduct, cproduct;
     struct sv_quot *quotient;
     int nquotient, cquotient;
+    struct sv_part *part;
+    int npart, cpart;
     struct sv_node *cond; /* by id; 0 is SV_ANY */
     int ncond, ccond;
     int *lin, nlin, clin;  /* asserted: inequalities */
     int *either, nor, cor; /* asserted: alternatives not yet chosen from */
     bool failed;           /* asserted: what never holds */
+    bool left_out;         /* not all is said */
     struct sv_room *room;
     int64_t *value;
     int nvalue, nodes;

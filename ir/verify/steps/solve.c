@@ -21,9 +21,9 @@ sv_problem *sv_create(et_arena *a) {
 }
 
 void sv_clear(sv_problem *p) {
-    p->n = p->nproduct = p->nquotient = p->nlin = p->nor = 0;
+    p->n = p->nproduct = p->nquotient = p->npart = p->nlin = p->nor = 0;
     p->ncond = 1;
-    p->failed = false;
+    p->failed = p->left_out = false;
     if (p->ccond) return;
     p->ccond = 64;
     p->cond = et_alloc(p->arena, (size_t)p->ccond * sizeof *p->cond);
@@ -101,10 +101,49 @@ sv_cond sv_never(sv_problem *p) {
     return add_cond(p, &(struct sv_node){.kind = SV_NEVER});
 }
 
+void sv_leave_out(sv_problem *p) {
+    p->left_out = true;
+}
+
 static sv_cond difference(sv_problem *p, const sv_linear *a, const sv_linear *b, int64_t k) {
     sv_linear f;
-    if (!sv_add(a, b, -1, &f) || __builtin_add_overflow(f.k, k, &f.k)) return SV_ANY;
+    if (!sv_add_parts(p, a, b, -1, &f) || __builtin_add_overflow(f.k, k, &f.k)) {
+        sv_leave_out(p);
+        return SV_ANY;
+    }
     return at_least_0(p, &f);
+}
+
+/* The first half of F's terms become one number: the same for the same terms. */
+static bool name_part(sv_problem *p, sv_linear *f) {
+    sv_linear part = *f, rest = sv_constant(f->k), is;
+    int64_t lo, hi;
+    part.k = 0;
+    part.n = f->n / 2;
+    for (int i = part.n; i < f->n; i++) {
+        rest.number[rest.n] = f->number[i];
+        rest.coef[rest.n++] = f->coef[i];
+    }
+    int at = 0;
+    while (at < p->npart && !sv_same_terms(&p->part[at].of, &part))
+        at++;
+    if (at == p->npart) {
+        if (!sv_bounds(p, &part, &lo, &hi)) return false;
+        ET_GROW(p->arena, p->part, p->npart, p->cpart);
+        p->part[p->npart++] = (struct sv_part){sv_number(p, lo, hi), part};
+        is = sv_of(p->part[at].number);
+        sv_assert(p, sv_eq(p, &is, &part));
+    }
+    is = sv_of(p->part[at].number);
+    return sv_add(&rest, &is, 1, f);
+}
+
+bool sv_add_parts(sv_problem *p, const sv_linear *a, const sv_linear *b, int64_t by,
+                  sv_linear *out) {
+    sv_linear x = *a, y = *b;
+    while (!sv_add(&x, &y, by, out))
+        if (x.n + y.n <= SV_TERMS || !name_part(p, x.n < y.n ? &y : &x)) return false;
+    return true;
 }
 
 sv_cond sv_le(sv_problem *p, const sv_linear *a, const sv_linear *b) {
@@ -435,7 +474,7 @@ sv_answer sv_solve(sv_problem *p, sv_cond c) {
     assert_cond(p, c, 0);
     sv_answer a = search(p, 1, false);
     restore(p, &s);
-    return a;
+    return a == SV_YES && p->left_out ? SV_UNKNOWN : a;
 }
 
 int64_t sv_value(const sv_problem *p, int number) {

@@ -46,6 +46,12 @@ void sv_product(sv_problem *, int z, int x, int y);
 int sv_find_quotient(const sv_problem *, const sv_linear *of, const sv_linear *by);
 void sv_quotient_is(sv_problem *, int q, const sv_linear *of, const sv_linear *by);
 
+/* a + by * b, with parts of it as numbers of their own where it has too many terms; false where it
+ * does not fit. */
+bool sv_add_parts(sv_problem *, const sv_linear *a, const sv_linear *b, int64_t by, sv_linear *out);
+/* Something could not be said: more may hold than does, and there is no SV_YES. */
+void sv_leave_out(sv_problem *);
+
 sv_cond sv_le(sv_problem *, const sv_linear *a, const sv_linear *b);
 sv_cond sv_lt(sv_problem *, const sv_linear *a, const sv_linear *b);
 sv_cond sv_eq(sv_problem *, const sv_linear *a, const sv_linear *b);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAUNCHES = 2, DEVICES = 2, TARGETS = 2, MAX_SYMS = 4, MOST_ELEMENTS = 20000 };
+enum { LAUNCHES = 2, DEVICES = 2, TARGETS = 2, MAX_SYMS = ET_MAX_SYMS, MOST_ELEMENTS = 20000 };
 
 /* A program and what each of its launches must leave. */
 struct check {

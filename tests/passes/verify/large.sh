@@ -64,3 +64,22 @@ cmp -s out.eti wrong.eti && fail "no wait of the first update"
 rm out.eti
 "$bin/etcc" wrong.eti --to scheduled -o out.eti 2> said && fail "updates without a wait: accepted"
 grep -q 'task s_update_5\[i0=.*which task s_update\[i0=.*no event orders' said || fail "updates without a wait: $(cat said)"
+
+# Indices that sum more dims than a sum has terms: each element has a place of its own, tiles wait for all of an earlier task.
+sums() { # COUNT
+    awk -v n="$1" 'BEGIN { print "model sums"; last = "D" n - 1
+        for (i = 0; i < n; i++) { print "dim D" i " in 1..40"; if (i < n - 1) { up = up "+D" i; down = "+" i % 3 + 1 "*D" i down } }
+        print "state s : f32[300, 8]\ninput x : f32[" last "]\ninput z : f32[" last ", 8]"
+        print "s[iota(" last ")" up ", 3] = x\ns[iota(" last ")" down ", :] = z"
+        print "output y : f32[" last ", 8] = gather(s, 2*iota(" last ")" up ") + z" }'
+}
+for n in 12 21 40 20; do
+    sums $n > sums.etg
+    accepted sums.etg
+done
+cp out.eti sums.eti
+rm out.eti
+awk '!done && /%s\[.*\] = / { done = sub(/i1/, "i1 / 2") } { print }' sums.eti > wrong.eti
+cmp -s sums.eti wrong.eti && fail "no index of an update"
+"$bin/etcc" wrong.eti --to scheduled -o out.eti 2> said && fail "two elements to one place of many dims: accepted"
+grep -q 'stores two elements to one place\|that it stores no two elements to one place' said || fail "sums: $(cat said)"

@@ -19,7 +19,7 @@ struct oracle {
     et_program *p;
     const int64_t *syms;
     int64_t *vars;
-    int nvars;
+    int nvars, dies;
     int32_t *
         *held; /* by tensor: what it holds at the end, of integer tensors that the caller owns */
     struct task *task;
@@ -180,12 +180,13 @@ static void hold(oracle *o, void *const *memory) {
     }
 }
 
-oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most) {
+oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most, int dies) {
     oracle *o = calloc(1, sizeof *o);
     int64_t loop[ET_MAX_LOOPS] = {0};
     char err[ET_INTERP_ERR];
     o->p = p;
     o->syms = syms;
+    o->dies = dies;
     o->nvars = et_var_count(p->g->exprs) + 1;
     o->vars = calloc((size_t)o->nvars, sizeof *o->vars);
     list_tasks(o, p->first, p->count, loop, 0);
@@ -383,7 +384,7 @@ static int64_t slice_of(struct check *c, int task) {
 
 /* An event of this scope orders the two. */
 static bool reaches(struct check *c, et_scope scope, int a, int b) {
-    if (scope >= ET_SCOPE_DEVICE) return true;
+    if (scope >= ET_SCOPE_DEVICE || (scope == ET_SCOPE_DIE && c->o->dies == 1)) return true;
     return scope == ET_SCOPE_DIE && slice_of(c, a) >= 0 && slice_of(c, a) == slice_of(c, b);
 }
 

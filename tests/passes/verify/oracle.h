@@ -9,9 +9,9 @@
 typedef struct oracle oracle;
 
 /* Run P in program order on memory[] (as et_program_run wants it) and note which pairs of tasks
- * touch the same memory, one of them writing. NULL when it does not run or has more than MOST
- * tasks. */
-oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most);
+ * touch the same memory, one of them writing, on a device of so many DIES. NULL when it does not
+ * run or has more than MOST tasks. */
+oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most, int dies);
 void oracle_destroy(oracle *);
 
 /* The events of P, which has the tasks the oracle was made of, let every task start in the end (one

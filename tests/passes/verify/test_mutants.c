@@ -1,5 +1,5 @@
-/* test_mutants [-v] [--every K] [--dynamic|--hybrid|--claimed] [--slices N] [--evented|--placed]
- * FILE...:
+/* test_mutants [-v] [--machine NAME] [--every K] [--dynamic|--hybrid|--claimed] [--slices N]
+ * [--evented|--placed] FILE...:
  * (.etg or .eti) change each program in one place at a time and see who notices; with --every only
  * one mutant in K, for programs that are slow to run.
  *
@@ -109,7 +109,7 @@ static void add_size(struct test *t, const int64_t *syms) {
     if (t->nsizes == MAX_SIZES) return;
     fill(t, s);
     void **memory = fresh(t, s);
-    s->oracle = oracle_create(t->p, s->syms, memory, MOST_TASKS);
+    s->oracle = oracle_create(t->p, s->syms, memory, MOST_TASKS, t->dies);
     for (int i = 0; s->oracle && i < t->p->ntensors; i++)
         if (s->start[i] && memory[i] != s->start[i])
             s->after[i] =
@@ -155,7 +155,7 @@ static bool oracle_allows(struct test *t, et_program *p, const mutant *m, char w
             continue;
         }
         void **memory = fresh(t, s);
-        oracle *o = oracle_create(p, s->syms, memory, MOST_TASKS);
+        oracle *o = oracle_create(p, s->syms, memory, MOST_TASKS, t->dies);
         bool ok = o && oracle_accepts(o, p, why) && (m->other || same_results(t, s, memory));
         oracle_destroy(o);
         drop(t, s, memory);
@@ -164,12 +164,24 @@ static bool oracle_allows(struct test *t, et_program *p, const mutant *m, char w
     return true;
 }
 
+/* No text has more tiles than the function allows for: it would not be read. */
+static bool has_text(const et_program *p) {
+    bool ok = true;
+    for (int g = 0; g < p->ngrids; g++) {
+        const et_func *f = &p->funcs[p->grids[g].func];
+        for (int c = 0; c < f->ncoords; c++)
+            ok &= et_prove_le(p->g->exprs, p->grids[g].extent[c],
+                              et_var_extent(p->g->exprs, f->coord[c]));
+    }
+    return ok;
+}
+
 static bool allows(struct test *t, et_program *p, et_verify_how how, int64_t work, char *why,
                    size_t bytes) {
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_verify_options opt = {.dies = t->dies, .work = work, .how = how};
-    bool ok = et_verify(p, &opt, d, NULL);
+    bool ok = has_text(p) && et_verify(p, &opt, d, NULL);
     FILE *f = fmemopen(why, bytes, "w");
     if (f) {
         et_diag_print(d, f);
@@ -250,6 +262,7 @@ static void judge(void *ctx, et_program *p, const mutant *m) {
 /* ---- programs ---- */
 
 struct how {
+    const char *machine;
     bool verbose;
     int every, slices;
     et_stage to;
@@ -271,7 +284,7 @@ static bool run(const char *path, const struct how *how, struct score *sum) {
     struct test t = {
         .a = et_arena_create(), .path = path, .verbose = how->verbose, .every = how->every};
     et_diags *d = et_diags_create(t.a);
-    et_pass_options opt = {.machine = et_machine_for("gfx942"),
+    et_pass_options opt = {.machine = et_machine_for(how->machine),
                            .to = how->to,
                            .schedule = how->schedule,
                            .slices = how->slices};
@@ -304,11 +317,13 @@ static bool run(const char *path, const struct how *how, struct score *sum) {
 
 int main(int argc, char **argv) {
     struct score sum = {0};
-    struct how how = {.every = 1};
+    struct how how = {.machine = "gfx942", .every = 1};
     bool ok = true;
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "-v"))
             how.verbose = true;
+        else if (!strcmp(argv[i], "--machine") && i + 1 < argc && et_machine_for(argv[i + 1]))
+            how.machine = argv[++i];
         else if (!strcmp(argv[i], "--every") && i + 1 < argc && atoi(argv[i + 1]) > 0)
             how.every = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--slices") && i + 1 < argc)
