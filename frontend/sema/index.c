@@ -137,6 +137,8 @@ static bool element(et_sema *s, const et_ast *e, et_value v, const item *it, et_
             return false;
         }
         index[i] = it[i].start;
+        s->place[i] = it[i].start;
+        s->unclamped[i] = it[i].kind == POINT ? it[i].point.body : it[i].start;
         out->size += it[i].point.size;
         for (int a = 0; a < it[i].point.nargs; a++) {
             int k = 0;
@@ -147,6 +149,7 @@ static bool element(et_sema *s, const et_ast *e, et_value v, const item *it, et_
             if (k == out->nargs) out->args[out->nargs++] = it[i].point.args[a];
         }
     }
+    s->indexed = v;
     out->shape = (et_shape){.dtype = shape->dtype};
     out->body = et_load(s->x, ET_LOAD_ARG, (int)v.id, out->type, shape->rank, index);
     return true;

@@ -53,6 +53,10 @@ static et_expr number_load(void *ctx, et_exprs *x, et_expr leaf) {
     return et_load(x, ET_LOAD_ARG, i, n.type, scalar ? 0 : n.nops, n.ops);
 }
 
+et_expr et_points_numbered(et_sema *s, et_expr e, et_operands *o) {
+    return et_subst(s->x, e, number_load, o);
+}
+
 static bool part_of(et_sema *s, const char *what, et_type type, const et_ast *value, et_operands *o,
                     et_expr *out) {
     et_elem v;
@@ -72,7 +76,7 @@ static bool part_of(et_sema *s, const char *what, et_type type, const et_ast *va
         return false;
     }
     *out = type == ET_T_F32 && v.type == ET_T_I32 ? et_op1(s->x, ET_X_TO_F32, v.body) : v.body;
-    *out = et_subst(s->x, *out, number_load, o);
+    *out = et_points_numbered(s, *out, o);
     return true;
 }
 

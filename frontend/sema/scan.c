@@ -68,18 +68,6 @@ static bool part(struct parts *p, const char *over, const char *what, et_type ty
     return et_points_part(p->s, p->call, &scope, elems, what, type, value, &p->operands, out);
 }
 
-/* What a tensor decides is clamped into range: the index as it was. */
-static et_expr unclamped(et_exprs *x, et_expr e) {
-    for (int k = 0; k < 2; k++) {
-        const et_node_x *n = et_x(x, e);
-        int64_t v;
-        if (n->op != ET_X_MIN && n->op != ET_X_MAX) return e;
-        bool first = et_is_int(x, n->ops[0], &v) || !et_expr_loads(x, n->ops[0]);
-        e = n->ops[first ? 1 : 0];
-    }
-    return e;
-}
-
 /* carry = state[l, slots[i], h, j]: the state, argument 0, and its indices. Rows whose indices are
  * outside have no state. */
 static bool carry(struct parts *p) {
@@ -88,7 +76,10 @@ static bool carry(struct parts *p) {
     et_expr e, keep = ET_NO_EXPR;
     if (!part(p, "irj", "the state", ET_T_F32, p->carry, &e)) return false;
     et_node_x n = *et_x(x, e);
-    if (n.op != ET_X_LOAD)
+    bool element = n.op == ET_X_LOAD && s->indexed.id == p->operands.value[n.i].id;
+    for (int d = 0; element && d < n.nops; d++)
+        element = et_expr_eq(et_points_numbered(s, s->place[d], &p->operands), n.ops[d]);
+    if (!element)
         return et_sema_error(s, p->carry->loc,
                              "carry is an element of a state, as in state[slots"
                              "[i], h, j]");
@@ -103,7 +94,7 @@ static bool carry(struct parts *p) {
     p->state = n.i;
     for (int d = 0; d < n.nops; d++) {
         p->index[d] = n.ops[d];
-        et_expr at = unclamped(x, n.ops[d]);
+        et_expr at = et_points_numbered(s, s->unclamped[d], &p->operands);
         if (!et_expr_loads(x, at) || et_expr_eq(at, n.ops[d])) continue;
         et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LE, et_int(x, 0), at),
                             et_op2(x, ET_X_LT, at, shape->dim[d]));

@@ -102,10 +102,13 @@ typedef struct {
     et_choices *choices;
     int nloops; /* open loops */
     const et_frame *frame;
-    int points;    /* constructs around with variables over elements: values are single elements */
-    int depth;     /* of evaluation */
-    int64_t steps; /* of evaluation, all statements together */
-    int *home;     /* per graph value: the loop whose body computes it */
+    int points; /* constructs around with variables over elements: values are single elements */
+    et_value indexed;               /* the last tensor of which one element was taken, */
+    et_expr place[ET_MAX_RANK];     /* where, what tensors decide within range, */
+    et_expr unclamped[ET_MAX_RANK]; /* and as it is written */
+    int depth;                      /* of evaluation */
+    int64_t steps;                  /* of evaluation, all statements together */
+    int *home;                      /* per graph value: the loop whose body computes it */
     int nhome, chome;
     et_rope_entry *ropes;
     int nropes, cropes;
@@ -271,6 +274,8 @@ bool et_points_range(et_sema *, const et_ast *call, int which, char letter, cons
 /* Names and elements of the variables. */
 bool et_points_names(et_sema *, const et_ast *call, const int64_t *var, et_ident *names,
                      et_elem *elems);
+/* E with its tensors by their numbers among the operands. */
+et_expr et_points_numbered(et_sema *, et_expr e, et_operands *);
 /* VALUE as such an expression, of names in SCOPE that stand for ELEMS. */
 bool et_points_part(et_sema *, const et_ast *call, const et_def *scope, const et_elem *elems,
                     const char *what, et_type type, const et_ast *value, et_operands *,

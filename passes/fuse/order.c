@@ -49,15 +49,19 @@ static void note(void *ctx, et_expr e) {
 static int level_of(struct order *o, et_group *gr) {
     et_expr *e[ET_GROUP_EXPRS];
     int n = et_group_exprs(gr, e);
-    struct levels *to = &o->of[gr->to.id];
+    /* A scan stores to its state as well. */
+    struct levels *to = &o->of[gr->to.id],
+                  *state = gr->kind == ET_GROUP_SCAN ? &o->of[gr->state.id] : to;
     o->level = 0;
     for (int i = 0; i < n; i++)
         look_at(o, *e[i]);
     after(o, to->read);
     after(o, to->written);
+    after(o, state->read);
+    after(o, state->written);
     for (int i = 0; i < n; i++)
         et_walk(o->lo->g->exprs, *e[i], note, o);
-    to->written = o->level;
+    to->written = state->written = o->level;
     return o->level;
 }
 
