@@ -180,17 +180,17 @@ static int64_t gcd(int64_t a, int64_t b) { /* of two that are not negative */
 }
 
 /* floor(x / c) - floor(y / d) + k >= 0, where C = u * c = v * d, follows from
- * v * y <= u * x + u - 1 + k * C. */
+ * v * y <= u * x + u - 1 + k * C; and m * floor(y / (m * d)) is no more than floor(y / d). */
 static bool prove_quotients(et_exprs *p, const struct linear *d) {
-    if (d->n != 2 ||
-        !((d->coef[0] == 1 && d->coef[1] == -1) || (d->coef[0] == -1 && d->coef[1] == 1)))
-        return false;
+    if (d->n != 2) return false;
     int plus = d->coef[0] == 1 ? 0 : 1;
     const et_node_x *x = et_x_in(p, d->term[plus]), *y = et_x_in(p, d->term[!plus]);
-    int64_t c, other, u, v, k;
-    if (x->op != ET_X_IDIV || y->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) ||
-        !et_is_int(p, y->ops[1], &other) || c < 1 || other < 1)
+    int64_t c, other, u, v, k, m = d->coef[!plus];
+    if (d->coef[plus] != 1 || m >= 0 || x->op != ET_X_IDIV || y->op != ET_X_IDIV ||
+        !et_is_int(p, x->ops[1], &c) || !et_is_int(p, y->ops[1], &other) || c < 1 || other < 1 ||
+        other % m)
         return false;
+    other /= -m;
     u = other / gcd(c, other);
     v = c / gcd(c, other);
     struct linear l;

@@ -109,6 +109,26 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+/* m * floor((n + 1) / e) against floor((n + 1) / c): what is proved is so, and all that is so for
+ * multiples of c. */
+START_TEST(multiples_of_quotients_compare) {
+    struct pool s = start();
+    et_expr n = et_sym(s.p, et_sym_add(s.p, "n", -60, 60)), sum = plus(&s, n, 1);
+    for (int64_t c = 1; c <= 6; c++)
+        for (int64_t e = 1; e <= 24; e++)
+            for (int64_t m = 2; m <= 8; m++) {
+                et_expr a = times(&s, over(&s, sum, e), m), b = over(&s, sum, c);
+                bool so = true;
+                for (int64_t v = -59; v <= 61; v++)
+                    so &= m * floor_div(v, e) <= floor_div(v, c);
+                bool proved = et_prove_le(s.p, a, b);
+                ck_assert_msg(so || !proved, "%lld * floor(v / %lld)", (long long)m, (long long)e);
+                ck_assert(proved || !so || e % m || e / m != c);
+            }
+    et_arena_destroy(s.arena);
+}
+END_TEST
+
 static int64_t floor_mod(int64_t a, int64_t b) {
     return a - b * floor_div(a, b);
 }
@@ -232,4 +252,5 @@ START_TEST(the_same_in_runs) {
 END_TEST
 
 TEST_MAIN("expr", common_factors, remainders_of_neighbours, loads_keep_their_factors,
-          quotients_compare, limits, random_values, the_same_in_runs)
+          quotients_compare, multiples_of_quotients_compare, limits, random_values,
+          the_same_in_runs)
