@@ -48,13 +48,25 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
     return r->ring || r->side ? ET_FROM_RING : ET_FROM_MEMORY;
 }
 
-/* The streamed part of a row of product I, from STAGE. */
-static void take_row(cg *g, const et_contract *c, val chunk, val stage, int i, int row, val *out) {
+/* The codes of all rows of product I, from STAGE. */
+static void take_blocks(cg *g, const et_contract *c, val stage, int i, val *out) {
+    const et_computed *d = c->p.computed;
+    int rows = c->p.nsub * c->p.rows_n;
+    val word[ET_MAX_FRAGMENTS];
+    cg_contract_blocks_from_stage(g, c, stage, i, word);
+    for (int o = 0; o < d->count[i]; o++)
+        for (int row = 0; row < rows && d->raw[i][o].ring; row++)
+            out[row * d->count[i] + o] = word[d->raw[i][o].u * rows + row];
+}
+
+/* The streamed part of a row of product I, from STAGE; of BLOCKS all but the codes. */
+static void take_row(cg *g, const et_contract *c, val chunk, val stage, bool blocks, int i, int row,
+                     val *out) {
     const et_computed *d = c->p.computed;
     val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
         const et_raw *r = &d->raw[i][o];
-        if (!r->ring && !r->side) continue;
+        if ((!r->ring && !r->side) || (r->ring && blocks)) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->p.unit_k);
         if (r->side && r->each)
             out[o] = cg_auxiliary_units(g, c, r, chunk, stage, row);
@@ -89,9 +101,12 @@ void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, v
     cg_ring_consumer_wait(g, &r);
     stage = cg_ring_stage(g, &r);
     to = out;
-    for (int i = 0; i < c->p.s->nacc; i++)
+    bool blocks = cg_contract_stage_in_blocks(g, c);
+    for (int i = 0; i < c->p.s->nacc; i++) {
+        if (blocks) take_blocks(g, c, stage, i, to);
         for (int row = 0; row < rows; row++, to += c->p.computed->count[i])
-            take_row(g, c, chunk, stage, i, row, to);
+            take_row(g, c, chunk, stage, blocks, i, row, to);
+    }
     cg_ring_consumer_release(g, &r);
 }
 

@@ -5,14 +5,17 @@
  * less than that at a time, in others also with those 32 and 16 bytes away: lanes that read the
  * same k of several rows at a time then find them in different banks. */
 #include "codegen/step/operand/operand.h"
+#include <string.h>
 
 enum { PIECE = ET_RING_PIECE };
 
 /* The swizzle of a row: the bits of an offset that are flipped where the row's number has bit I, of
- * the bits in which lanes that read at the same time differ, and which bit that is; 0: none. */
+ * the bits in which lanes that read at the same time differ, and which bit that is; 0: none. Rows
+ * that are no whole lines begin in other banks than those before them, as far as their length is
+ * one of half a line, of a quarter: these bits need no swizzle. */
 static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     int swap = ET_STREAM_SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
-    if (et_stream_row_bytes(&c->p) % (2 * ET_STREAM_SWAP) || swap < PIECE ||
+    if (et_stream_row_bytes(&c->p) % (2 * swap) ||
         (i && swap < (c->p.in_steps ? c->p.unit_k / 2 : c->p.unit_k) * c->p.bits / 8))
         return 0;
     for (int l = 0; l < lanes; l++) {
@@ -22,23 +25,28 @@ static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     return 0;
 }
 
+enum { MOST_SWAPS = 3 /* down to a piece */ };
+
 val cg_contract_swapped(cg *g, const et_contract *c, val row) {
-    val all = cg_i32(g, 0);
-    int swap, bit;
-    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++) {
+    val all = NULL;
+    for (int i = 0, bit; i < MOST_SWAPS; i++) {
+        int swap = swap_of(g, c, i, &bit);
+        if (!swap) continue;
         val is = LLVMBuildAnd(g->b, row, cg_i32(g, bit), "");
         val by = swap >= bit ? cg_muli(g, is, swap / bit)
                              : LLVMBuildLShr(g->b, is, cg_i32(g, __builtin_ctz(bit / swap)), "");
-        all = i ? LLVMBuildOr(g->b, all, by, "") : by;
+        all = all ? LLVMBuildOr(g->b, all, by, "") : by;
     }
-    return all;
+    return all ? all : cg_i32(g, 0);
 }
 
 /* The same of a row that is known. */
 int cg_contract_swap(const cg *g, const et_contract *c, int row) {
-    int all = 0, swap, bit;
-    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++)
-        all |= row & bit ? swap : 0;
+    int all = 0;
+    for (int i = 0, bit; i < MOST_SWAPS; i++) {
+        int swap = swap_of(g, c, i, &bit);
+        all |= swap && row & bit ? swap : 0;
+    }
     return all;
 }
 
@@ -53,6 +61,35 @@ val cg_contract_from_stage(cg *g, const et_contract *c, val stage, int i, int n,
     val v = LLVMBuildLoad2(g->b, cg_words(g, bits), cg_gep(g, begin, at), "");
     LLVMSetAlignment(v, (unsigned)bits / 8);
     return v;
+}
+
+/* Of a block lane number 4 r + j gets word j of row r, as lanes have codes of four bits. */
+bool cg_contract_stage_in_blocks(const cg *g, const et_contract *c) {
+    static const et_deal rows = {.lane = {0, 0, 1, 2, 4}, .value = {8}};
+    const et_mainloop *p = &c->p;
+    return g->family->load_blocks && p->streamed && p->computed && !p->run && p->bits == 4 &&
+           p->lane_k == 8 && p->unit_k == 32 && p->rows_n == 2 &&
+           !memcmp(&p->fr->layout->n, &rows, sizeof rows);
+}
+
+/* Four blocks: rows 0 to 7 and 8 to 15 of sixteen, in two units; the last unit may be read twice. */
+void cg_contract_blocks_from_stage(cg *g, const et_contract *c, val stage, int i, val *out) {
+    enum { BYTES = 16, TWO = 2 };
+    val low = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");
+    val high = cg_muli(g, LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), ""), BYTES);
+    val k0 = LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 1), "");
+    int rows = c->p.nsub * TWO;
+    for (int u = 0; u < c->p.units; u += TWO)
+        for (int ns = 0; ns < c->p.nsub; ns++) {
+            bool two = u + 1 < c->p.units;
+            val row = cg_addi(g, cg_add(g, low, c->at.n0), (int64_t)i * c->p.s->tn + 16 * ns), w[4];
+            val at = cg_addi(g, two ? cg_add(g, k0, high) : k0, u * BYTES);
+            at = LLVMBuildXor(g->b, at, cg_contract_swapped(g, c, low), "");
+            at = cg_add(g, at, cg_muli(g, row, et_stream_row_bytes(&c->p)));
+            g->family->load_blocks(g, cg_gep(g, stage, at), w);
+            for (int j = 0; j < (two ? 4 : TWO); j++)
+                out[(u + j / TWO) * rows + ns * TWO + j % TWO] = w[j];
+        }
 }
 
 void cg_contract_consume(cg *g, const et_contract *c, val *out) {
