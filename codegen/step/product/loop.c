@@ -118,6 +118,7 @@ static val staged_in_parts(cg *g, const et_contract *c) {
  * flight, also of terms that are added to the sums: rows are loaded together with these. */
 static void stage_all(cg *g, et_contract *c) {
     cg_if fresh;
+    if (c->now.staged) return;
     val first = cg_first_tile(g, c->p.plan.reuse);
     if (first) cg_if_begin(g, &fresh, first);
     if (c->p.plan.prologue == ET_PROLOGUE_REGISTERS)
@@ -126,6 +127,15 @@ static void stage_all(cg *g, et_contract *c) {
         stage_piece(g, c, cg_i32(g, 0), NULL);
     if (first) cg_if_end(g, &fresh);
     c->now.staged = true;
+}
+
+void cg_contract_rows_first(cg *g, et_contract *c) {
+    bool may = c->p.direct && c->weights->streamed && !c->other &&
+               (!c->decode || !c->decode->begin);
+    if (!may || c->p.plan.prologue != ET_PROLOGUE_STAGED) return;
+    c->now.nchunks = cg_i32(g, c->p.chunks);
+    c->rows->begin(g, c, NULL);
+    stage_all(g, c);
 }
 
 /* FROM: the offset of the chunk's rows that were copied ahead, or NULL. */

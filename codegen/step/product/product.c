@@ -182,6 +182,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int mark = cg_scope(g);
+    cg_contract_rows_first(g, c);
     if (c->now.guess) {
         addresses(g, c);
         cg_contract_guessed(g, c);
