@@ -123,10 +123,27 @@ static bool same_matrices(const et_reuse *u, const et_step *s, int step) {
     return same;
 }
 
+static void note_chosen(void *ctx, et_expr e) {
+    struct look *l = ctx;
+    const et_exprs *x = l->u->g->x;
+    const et_node_x *n = et_x(x, e);
+    for (int d = 0; n->op == ET_X_LOAD && d < n->nops; d++)
+        l->same &= !et_expr_loads(x, n->ops[d]);
+}
+
+/* A tile may have no k at all: then the rows are staged all the same, in front of the mainloop, so
+ * that the next one finds them. They may be read as long as no tensor says which they are. */
+static bool whatever_k(const et_reuse *u, const et_mainloop *c) {
+    struct look l = {u, 0, true};
+    if (!c->cond.id || !c->streamed || c->maybe_packed || !et_rows_prologue(u->g, c)) return false;
+    et_walk(u->g->x, c->s->a, note_chosen, &l);
+    return l.same;
+}
+
 bool et_reuse_may_rows(const et_reuse *u, const et_mainloop *c) {
     const et_step *s = c->s;
     int step = number_of(u->g->f, s);
     return !u->none && c->plan.rows == ET_ROWS_STAGED && c->direct && c->msub == 1 && !c->zeros &&
            !c->fp8 && same_matrices(u, s, step) && stays(u, s->stage_a) && is_same(u, step, s->a) &&
-           is_same(u, step, s->mlive) && is_same(u, step, s->kextent);
+           is_same(u, step, s->mlive) && (is_same(u, step, s->kextent) || whatever_k(u, c));
 }

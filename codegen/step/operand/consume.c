@@ -72,7 +72,8 @@ bool cg_contract_stage_in_blocks(const cg *g, const et_contract *c) {
            !memcmp(&p->fr->layout->n, &rows, sizeof rows);
 }
 
-/* Four blocks: rows 0 to 7 and 8 to 15 of sixteen, in two units; the last unit may be read twice. */
+/* Four blocks: rows 0 to 7 and 8 to 15 of sixteen, in two units; the last unit may be read twice.
+ */
 void cg_contract_blocks_from_stage(cg *g, const et_contract *c, val stage, int i, val *out) {
     enum { BYTES = 16, TWO = 2 };
     val low = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");

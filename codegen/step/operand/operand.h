@@ -57,9 +57,9 @@ void cg_contract_consume(cg *, const et_contract *, val *out);
 void cg_contract_consume_none(cg *, val any);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
 val cg_contract_from_stage(cg *, const et_contract *, val stage, int i, int n, val k, int bits);
-/* Do a lane's loads of codes lie in a stage as blocks of eight rows of 16 bytes, of which the family
- * reads four at a time? Then all of them: the word of unit U, of row N of the lane's of product I,
- * to OUT[U * nsub * rows_n + N]. */
+/* Do a lane's loads of codes lie in a stage as blocks of eight rows of 16 bytes, of which the
+ * family reads four at a time? Then all of them: the word of unit U, of row N of the lane's of
+ * product I, to OUT[U * nsub * rows_n + N]. */
 bool cg_contract_stage_in_blocks(const cg *, const et_contract *);
 void cg_contract_blocks_from_stage(cg *, const et_contract *, val stage, int i, val *out);
 /* By how many bytes, less than twice ET_STREAM_SWAP, the pieces of a row have changed places; of a

@@ -30,6 +30,7 @@ struct et_live {
      * apart. NULL: one. */
     val slots;
     bool staged;             /* all chunks of a are, before the first is multiplied */
+    bool begun;              /* what decoding needs before the first chunk is there */
     struct et_ahead *ahead;  /* rows copied some chunks ahead; */
     struct et_own *own;      /* rows in registers of the wave, */
     int rowvals;             /* which are so many of the loop-carried values */

@@ -130,9 +130,6 @@ static void stage_all(cg *g, et_contract *c) {
 }
 
 void cg_contract_rows_first(cg *g, et_contract *c) {
-    bool may = c->p.direct && c->weights->streamed && !c->other &&
-               (!c->decode || !c->decode->begin);
-    if (!may || c->p.plan.prologue != ET_PROLOGUE_STAGED) return;
     c->now.nchunks = cg_i32(g, c->p.chunks);
     c->rows->begin(g, c, NULL);
     stage_all(g, c);

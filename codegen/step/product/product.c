@@ -134,13 +134,18 @@ static bool shares_memory(const cg *g, const et_step *s) {
     return false;
 }
 
+static void decode_begins(cg *g, et_contract *c) {
+    if (c->decode && c->decode->begin && !c->now.begun) c->decode->begin(g, c);
+    c->now.begun = true;
+}
+
 static void all_chunks(cg *g, et_contract *c, val *carried) {
     c->now.nchunks = cg_i32(g, c->p.chunks);
     if (c->p.chunks < 0)
         c->now.nchunks =
             LLVMBuildSDiv(g->b, cg_addi(g, c->now.kend, c->p.kc - 1), cg_i32(g, c->p.kc), "");
     if (c->p.direct) c->now.rowvals = c->rows->begin(g, c, carried);
-    if (c->decode && c->decode->begin) c->decode->begin(g, c);
+    decode_begins(g, c);
     if (c->p.stages)
         cg_contract_ring(g, c, carried);
     else if (c->p.direct)
@@ -174,15 +179,26 @@ static void all_ways(cg *g, et_contract *c, val *carried) {
         carried[i] = of_ways(g, &w, packed[i], carried[i]);
 }
 
+/* Are rows staged before the first weights are awaited? These come late, once it is known which
+ * they are. */
+static bool has_rows_first(const et_contract *c) {
+    return c->weights->streamed && c->p.direct && !c->other && c->p.plan.prologue;
+}
+
 /* Where the tile has k at all; all its waves find the same. */
 static void chunks_if(cg *g, et_contract *c, val *carried) {
     val old[ET_MAX_SUMS];
     memcpy(old, carried, (size_t)et_mainloop_sums(&c->p) * sizeof *old);
     val any = LLVMBuildZExt(g->b, cg_emit(g, c->p.cond), g->i32, "");
+    bool first = has_rows_first(c);
     cg_if some;
+    if (first && c->p.plan.reuse) cg_contract_rows_first(g, c);
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int mark = cg_scope(g);
-    cg_contract_rows_first(g, c);
+    if (first && !c->p.plan.reuse) {
+        decode_begins(g, c);
+        cg_contract_rows_first(g, c);
+    }
     if (c->now.guess) {
         addresses(g, c);
         cg_contract_guessed(g, c);

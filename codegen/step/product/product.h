@@ -30,7 +30,7 @@ void cg_bands_end(cg *, cg_bands *);
 void cg_contract_produce(cg *, const et_step *, const cg_producer *);
 
 /* ---- loop.c, staged.c ---- */
-/* Stages the rows that are staged in front of the mainloop, where its weights come in stages. */
+/* Stages the rows that a plan stages in front of the mainloop, of a known number of chunks. */
 void cg_contract_rows_first(cg *, et_contract *);
 void cg_contract_chunks(cg *, et_contract *, val chunks, val *carried);
 void cg_contract_staged_chunks(cg *, const et_contract *, val chunks, val *carried);
