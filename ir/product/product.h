@@ -299,12 +299,14 @@ int et_stream_row_bytes(const et_mainloop *);    /* of a row of a stage */
 int et_stream_stage_bytes(const et_mainloop *);  /* of a stage, that a chunk of b takes */
 int et_stream_packed_bytes(const et_mainloop *); /* of sixteen packed rows of a chunk */
 int et_stream_packed_units(const et_mainloop *, int bytes);
-/* Lanes copy a piece each of rows of so many PIECES: of how many rows together, which they have
- * done with in how many turns; 0 turns: in too many. A row of one or more pieces for each lane is
- * copied by itself. */
-enum { ET_MOST_ROUNDS = 5 };
-int et_stream_rows_at_once(const et_product_cx *, int pieces);
-int et_stream_rounds(const et_product_cx *, int pieces);
+/* A row of so many PIECES is copied in runs, a piece a lane: as many times as all lanes have one,
+ * then powers of two, the largest first, each of as many rows at once as there are lanes for. */
+typedef struct {
+    int first, lanes, times; /* of its pieces in a row */
+} et_stream_run;
+enum { ET_MOST_RUNS = 5 };
+int et_stream_runs(const et_product_cx *, int pieces, et_stream_run *); /* 0: too many */
+int et_stream_rows_at_once(const et_product_cx *, int pieces);          /* of the shortest run */
 const et_auxiliary *et_mainloop_auxiliary(const et_mainloop *, int i, et_expr load); /* or NULL */
 const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *, const et_mainloop *, int bytes);
 

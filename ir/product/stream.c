@@ -48,9 +48,16 @@ int et_stream_rows_at_once(const et_product_cx *g, int pieces) {
     return g->t->wave / gcd(pieces, g->t->wave);
 }
 
-int et_stream_rounds(const et_product_cx *g, int pieces) {
-    int turns = pieces / gcd(pieces, g->t->wave);
-    return pieces % g->t->wave == 0 ? 1 : turns <= ET_MOST_ROUNDS ? turns : 0;
+int et_stream_runs(const et_product_cx *g, int pieces, et_stream_run *out) {
+    int n = 0, wave = g->t->wave, first = pieces / wave * wave;
+    if (first) out[n++] = (et_stream_run){0, wave, pieces / wave};
+    for (int lanes = wave / 2; lanes; lanes /= 2) {
+        if (!(pieces & lanes)) continue;
+        if (n == ET_MOST_RUNS) return 0;
+        out[n++] = (et_stream_run){first, lanes, 1};
+        first += lanes;
+    }
+    return n;
 }
 
 bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
@@ -58,10 +65,14 @@ bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
         return c->s->nacc * c->s->tn / ET_PACKED_ROWS <= MOST_PACKED &&
                et_stream_stage_bytes(c) <= g->p->ring.bytes;
     int pieces = et_stream_row_bytes(c) / PIECE;
-    return pieces && et_stream_row_bytes(c) % PIECE == 0 && et_stream_rounds(g, pieces) &&
+    et_stream_run run[ET_MOST_RUNS];
+    int runs = et_stream_runs(g, pieces, run);
+    bool alike = true;
+    for (int i = 0; i < runs; i++)
+        alike &= et_stream_alike(g, c, g->t->wave / run[i].lanes);
+    return runs && et_stream_row_bytes(c) % PIECE == 0 &&
            c->s->tn % et_stream_rows_at_once(g, pieces) == 0 &&
-           et_stream_stage_bytes(c) <= g->p->ring.bytes &&
-           et_stream_alike(g, c, et_stream_rows_at_once(g, pieces));
+           et_stream_stage_bytes(c) <= g->p->ring.bytes && alike;
 }
 
 /* With warpgroup MMA lanes copy four rows at a time, LINE of each, as they are multiplied. */

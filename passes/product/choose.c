@@ -20,8 +20,9 @@ static int ring_units(const et_mainloop *c, int wide, int bytes) {
 /* Chunks of so much of k are all whole, and lanes copy the same pieces of all rows. */
 static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
     int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
+    et_stream_run run[ET_MOST_RUNS];
     return c->k > 0 && c->k % chunk == 0 && bits % piece == 0 && bits > 0 &&
-           et_stream_rounds(g, bits / piece) &&
+           et_stream_runs(g, bits / piece, run) &&
            c->s->tn % et_stream_rows_at_once(g, bits / piece) == 0;
 }
 

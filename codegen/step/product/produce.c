@@ -8,7 +8,7 @@ enum {
     PIECE = ET_RING_PIECE,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
-    MOST_FROM = ET_MAX_ACC * ET_MOST_ROUNDS + ET_MOST_AUXILIARY_COPIES,
+    MOST_FROM = ET_MAX_ACC * ET_MOST_RUNS + ET_MOST_AUXILIARY_COPIES,
     LINE = 128, /* of a row, with warpgroup MMA: as chunks of both operands have it */
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
@@ -169,24 +169,21 @@ static void turn_end(cg *g, struct turn *t) {
     if (t->is) cg_if_end(g, &t->own);
 }
 
-/* The lane's row and piece of the rows that lanes copy together, in each of the rounds that this
- * takes.
- */
+/* The lane's row and piece of the rows that lanes copy together, in each run of a row's pieces. */
 struct lanes {
-    int rounds;
-    val row[ET_MOST_ROUNDS], unit[ET_MOST_ROUNDS];
+    int runs;
+    et_stream_run run[ET_MOST_RUNS];
+    val row[ET_MOST_RUNS], unit[ET_MOST_RUNS];
 };
 
-static struct lanes lanes_of(cg *g, int pieces, int rounds) {
-    int wave = g->t->wave;
-    struct lanes l = {.rounds = rounds};
-    for (int t = 0; t < l.rounds; t++) {
-        val item = t ? cg_addi(g, g->lane, (int64_t)t * wave) : g->lane, by = cg_i32(g, pieces);
-        bool shared = rounds > 1 || pieces < wave;
-        l.row[t] = shared ? LLVMBuildUDiv(g->b, item, by, "") : cg_i32(g, 0);
-        l.unit[t] = shared ? LLVMBuildURem(g->b, item, by, "") : item;
+static void place_lanes(cg *g, struct lanes *l) {
+    for (int t = 0; t < l->runs; t++) {
+        val by = cg_i32(g, l->run[t].lanes);
+        bool shared = l->run[t].lanes < g->t->wave;
+        l->row[t] = shared ? LLVMBuildUDiv(g->b, g->lane, by, "") : cg_i32(g, 0);
+        l->unit[t] = shared ? LLVMBuildURem(g->b, g->lane, by, "") : g->lane;
+        l->unit[t] = cg_addi(g, l->unit[t], l->run[t].first);
     }
-    return l;
 }
 
 /* The place of the lane's piece of a row in the stage. */
@@ -196,35 +193,46 @@ static val place_of(cg *g, const et_contract *c, val stage, val row, val unit, i
     return cg_gep(g, stage, cg_add(g, cg_muli(g, row, et_stream_row_bytes(&c->p)), swizzled));
 }
 
-/* The lane's row is less than what lanes copy together, which rows N are multiples of: their bits
- * do not meet. */
+struct copies {
+    const struct lanes *l;
+    struct lots *lots;
+    val stage, to[ET_MOST_RUNS][2 * ET_STREAM_SWAP / PIECE]; /* of pieces that are swapped so */
+};
+
+/* Run T of as many rows of product I as lanes copy together, from row N on. The lane's row is less
+ * than these are, which N is a multiple of: their bits do not meet. */
+static void copy_run(cg *g, const et_contract *c, struct copies *cp, int i, int n, int t,
+                     val from) {
+    const et_step *s = c->p.s;
+    int swap = cg_contract_swap(g, c, n), bytes = et_stream_row_bytes(&c->p);
+    int64_t offset = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
+    val *at = &cp->to[t][swap / PIECE];
+    if (!*at) *at = place_of(g, c, cp->stage, cp->l->row[t], cp->l->unit[t], swap);
+    for (int j = 0; j < cp->l->run[t].times; j++) {
+        int more = j * g->t->wave * PIECE;
+        g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + more),
+                                cg_gepi(g, from, offset + more), PIECE, c->p.plan.evict_first);
+        asked(g, cp->lots);
+    }
+}
+
 static void produce_chunk(cg *g, const et_contract *c, const cg_producer *by, const cg_ring *r,
                           const struct lanes *l, val *from) {
     const et_step *s = c->p.s;
-    int wave = g->t->wave, bytes = et_stream_row_bytes(&c->p), pieces = bytes / PIECE;
-    int per = et_stream_rows_at_once(cg_cx(g), pieces);
+    int bytes = et_stream_row_bytes(&c->p), per = et_stream_rows_at_once(cg_cx(g), bytes / PIECE);
     struct lots lots = lots_of(g, c, by);
     cg_ring mine = {g->family->stream->own(g, r->stage), r->phase};
     val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
-    val to[ET_MOST_ROUNDS][2 * ET_STREAM_SWAP / PIECE] = {{NULL}};
-    cg_auxiliary_produce(g, c, stage, from + s->nacc * l->rounds);
+    struct copies cp = {.l = l, .lots = &lots, .stage = stage};
+    cg_auxiliary_produce(g, c, stage, from + s->nacc * l->runs);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
             skip(g, c, n, past);
-            int64_t offset = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
-            int swap = cg_contract_swap(g, c, n);
-            for (int t = 0; t < l->rounds; t++) {
-                val *at = &to[t][swap / PIECE];
-                if (!*at) *at = place_of(g, c, stage, l->row[t], l->unit[t], swap);
-                for (int u = 0; u < pieces; u += t || pieces % wave ? pieces : wave) {
-                    g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + u * PIECE),
-                                            cg_gepi(g, from[i * l->rounds + t], offset + u * PIECE),
-                                            PIECE, c->p.plan.evict_first);
-                    asked(g, &lots);
-                }
-            }
+            for (int t = 0; t < l->runs; t++)
+                for (int m = 0; m < per; m += g->t->wave / l->run[t].lanes)
+                    copy_run(g, c, &cp, i, n + m, t, from[i * l->runs + t]);
         }
         pass(g, past);
     }
@@ -275,7 +283,7 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
                            const struct lanes *l, val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
-    int n = c->p.s->nacc * l->rounds, all = n + (c->p.auxiliary ? c->p.auxiliary->sources : 0);
+    int n = c->p.s->nacc * l->runs, all = n + (c->p.auxiliary ? c->p.auxiliary->sources : 0);
     cg_for f;
     if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
@@ -341,16 +349,19 @@ static void produce_packed(cg *g, const et_contract *c, const cg_producer *by) {
 
 static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     const et_step *s = c->p.s;
-    int bytes = by->asks ? ET_ASK_LINE : PIECE;
-    int pieces = et_stream_row_bytes(&c->p) > bytes ? et_stream_row_bytes(&c->p) / bytes : 1;
-    bool rounds = !c->p.stage_k && !by->asks;
-    if (c->p.stage_k && !by->asks) pieces = LINE / PIECE;
-    struct lanes l = lanes_of(g, pieces, rounds ? et_stream_rounds(cg_cx(g), pieces) : 1);
+    int bytes = by->asks ? ET_ASK_LINE : PIECE, all = et_stream_row_bytes(&c->p);
+    int pieces = all > bytes ? all / bytes : 1, wave = g->t->wave;
+    struct lanes l = {.runs = 1, .run = {{0, pieces < wave ? pieces : wave, 1}}};
+    if (c->p.stage_k && !by->asks)
+        l.run[0].lanes = LINE / PIECE;
+    else if (!by->asks)
+        l.runs = et_stream_runs(cg_cx(g), pieces, l.run);
+    place_lanes(g, &l);
     val from[MOST_FROM];
     if (by->asks) c->p.auxiliary = NULL; /* too small to be worth it */
-    for (int i = 0; i < s->nacc * l.rounds; i++)
-        from[i] = source(g, c, i / l.rounds, l.row[i % l.rounds], l.unit[i % l.rounds], bytes);
-    cg_auxiliary_begin(g, c, from + s->nacc * l.rounds);
+    for (int i = 0; i < s->nacc * l.runs; i++)
+        from[i] = source(g, c, i / l.runs, l.row[i % l.runs], l.unit[i % l.runs], bytes);
+    cg_auxiliary_begin(g, c, from + s->nacc * l.runs);
     if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     produce_chunks(g, c, by, &l, from);
