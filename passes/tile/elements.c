@@ -7,7 +7,8 @@ enum {
     MAX_ELEMENTS = 8192, /* and these, so that each CU has one tile, when there is plenty of work */
     ROW_ELEMENTS = 4096, /* per tile that reduces long rows, */
     SHORT_ELEMENTS = 16384, /* and short ones */
-    FEW_SUMS = 4,           /* elements of a tile that each add up a long row of their own */
+    FEW_SUMS = 4,           /* elements of a tile that each add up a long row of their own, */
+    OF_ONE_ROW = 2,         /* and where they are all of one row */
     LONG_ROW = 1024,        /* a reduction this long gets a tile of its own, */
     LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one, */
     MOST_LONG_ROWS = 16, /* or so many where products are of many rows, so that each CU has one */
@@ -88,7 +89,9 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
     if (l->each) { /* and each a long sum, which takes longer than others on the same CUs */
         cus = cus_of(t);
         int64_t share = (total + cus - 1) / (cus > 0 ? cus : 1);
-        return share < FEW_SUMS ? FEW_SUMS : power_above(share, ROW_ELEMENTS);
+        bool one = upper(t, et_tiler_extent(t, t->gr->rank - 1)) == total;
+        int least = one ? OF_ONE_ROW : FEW_SUMS;
+        return share < least ? least : power_above(share, ROW_ELEMENTS);
     }
     return l->extent > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
 }
