@@ -135,7 +135,7 @@ static void note_chosen(void *ctx, et_expr e) {
  * that the next one finds them. They may be read as long as no tensor says which they are. */
 static bool whatever_k(const et_reuse *u, const et_mainloop *c) {
     struct look l = {u, 0, true};
-    if (!c->cond.id || !c->streamed || c->maybe_packed || !et_rows_prologue(u->g, c)) return false;
+    if (!c->cond.id || !c->streamed || c->maybe_packed || !c->plan.prologue) return false;
     et_walk(u->g->x, c->s->a, note_chosen, &l);
     return l.same;
 }

@@ -352,7 +352,9 @@ void et_product_finish(const et_product_cx *g, const et_reuse *u, const et_mainl
     w->prologue = et_rows_prologue(g, c);
     w->interleaved = suits_interleaved(g, c);
     w->evict_first = suits_eviction(g, c);
-    w->reuse = et_reuse_may_rows(u, c);
+    et_mainloop all = *c;
+    all.plan.prologue = w->prologue;
+    w->reuse = et_reuse_may_rows(u, &all);
 }
 
 /* How many tiles read the same as this one, or MOST. */
