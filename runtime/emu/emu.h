@@ -20,6 +20,7 @@ struct emu_range {
     uint64_t lo, hi; /* [lo, hi) */
     bool writable;
     bool uncached; /* host memory: no L2 keeps it */
+    bool shared;   /* of a device, and others may write it */
 };
 
 /* The range holding ADDR, or a range with lo == hi when nothing live is there. Thread safe; the
@@ -137,13 +138,15 @@ struct emu_group {
     struct emu_caches *caches[2];
     uint8_t *lds; /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
-    uint64_t ran;  /* instructions of its waves, but for those that only look and sleep, from when
-                      the  machine set it to 0 on */
-    bool progress; /* set when a wave gave s_ttracedata a pair of words unlike the last */
-    bool counted;  /* the clock its waves read counts their instructions */
-    uint64_t time; /* then: what it says when a wave's turn begins */
-    uint64_t took; /* and by how much the turn that ended last moved it */
-    bool by_task;  /* what its waves do is counted by task */
+    uint64_t ran;   /* instructions of its waves, but for those that only look and sleep, from when
+                       the  machine set it to 0 on */
+    bool progress;  /* set when a wave gave s_ttracedata a pair of words unlike the last */
+    bool counted;   /* the clock its waves read counts their instructions */
+    uint64_t time;  /* then: what it says when a wave's turn begins */
+    uint64_t took;  /* and by how much the turn that ended last moved it */
+    bool by_task;   /* what its waves do is counted by task */
+    uint64_t links; /* stores to shared memory arrive late and in any order, which follows from this
+                       and the wave; 0: at once */
     /* Then: round trips of the deepest wave that came to the last barrier of even number, of odd.
      */
     uint32_t depth[2];

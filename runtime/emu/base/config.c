@@ -260,6 +260,8 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
         return parse_number("threads", value, 0, EMU_MAX_THREADS, &c->threads, err, n);
     if (!strcmp(option, "map")) return parse_map(value, c, err, n);
     if (!strcmp(option, "seed")) return parse_number("seed", value, 0, INT32_MAX, &c->seed, err, n);
+    if (!strcmp(option, "links"))
+        return parse_number("links", value, 0, INT32_MAX, &c->links, err, n);
     if (!strcmp(option, "coherence")) return parse_coherence(value, c, err, n);
     if (!strcmp(option, "clock")) return parse_clock(value, c, err, n);
     if (!strcmp(option, "count")) return parse_count(value, c, err, n);
@@ -273,8 +275,7 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "stall")) return parse_which("stall", value, &c->stall, err, n);
     snprintf(err, n,
              "unknown device option \"%s\"; there are cus, xcds, firstdie, threads, map, seed, "
-             "coherence, "
-             "l1, l2, starve, slow, stall, clock, count, budget, idle",
+             "links, coherence, l1, l2, starve, slow, stall, clock, count, budget, idle",
              option);
     return false;
 }

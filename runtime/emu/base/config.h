@@ -55,6 +55,7 @@ struct emu_config {
     uint32_t seed;                  /* of the order in which waves run; 0: in turn */
     uint32_t starve, slow; /* one more than the workgroup, the die, that runs last; 0: none */
     uint32_t stall;        /* one more than the queue whose dispatches stop half way; 0: none */
+    uint32_t links; /* seed of the order in which stores to shared memory arrive; 0: at once */
     enum emu_coherence coherence;
     bool counted;                /* clocks count instructions */
     bool by_task;                /* what waves do is counted by task */

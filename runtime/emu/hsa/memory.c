@@ -75,7 +75,10 @@ hsa_status_t HSA_API hsa_amd_agents_allow_access(uint32_t num_agents, const hsa_
     }
     struct emu_memory_info info;
     if (!emu_memory_lookup((uint64_t)p, &info)) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-    if (info.kind == EMU_MEM_DEVICE) return HSA_STATUS_SUCCESS;
+    if (info.kind == EMU_MEM_DEVICE) {
+        emu_memory_share(info.base);
+        return HSA_STATUS_SUCCESS;
+    }
     if (info.kind != EMU_MEM_HOST) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
     return emu_memory_show(info.base, gpu) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }

@@ -158,6 +158,19 @@ struct emu_flight {
     struct emu_task_counters now; /* since the last mark */
 };
 
+/* Stores to memory that devices share, of a wave, in pieces: see runtime/emu/isa/ops/link.h. */
+enum { EMU_ON_THE_WAY = 256 };
+struct emu_stored {
+    uint64_t addr;
+    uint8_t data[8] __attribute__((aligned(8)));
+    uint8_t bytes, level;
+};
+struct emu_link {
+    uint64_t random; /* what is drawn next follows from it; 0: links are not modelled */
+    uint32_t n;
+    struct emu_stored of[EMU_ON_THE_WAY];
+};
+
 struct emu_wave {
     uint32_t s[NSGPR] __attribute__((aligned(8)));
     uint32_t (*v)[LANES];    /* VGPRs, then AGPRs; 64-byte aligned */
@@ -187,6 +200,7 @@ struct emu_wave {
     uint64_t count[C_CLASSES];
     uint64_t bytes_read, bytes_written, lds_bytes_moved, atomics, sleeps, barriers;
     struct emu_flight flight;
+    struct emu_link link;
 };
 
 static inline uint64_t get64(const uint32_t *p) {

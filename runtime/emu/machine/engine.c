@@ -106,6 +106,13 @@ static void drop(struct run *r, struct emu_slot *s) {
     emu_slot_put(s);
 }
 
+/* Devices are queues, in which launches are numbered. */
+static uint64_t links_of(const struct run *r) {
+    const amd_queue_t *q = r->d->queue;
+    uint64_t seed = engine.config->links;
+    return seed ? (seed << 32 | q->hsa_queue.id << 24 | (r->d->dispatch_id & 0xffffff)) : 0;
+}
+
 /* Make resident what fits. */
 static void admit(struct run *r) {
     while (r->started < r->total && r->place.free && !atomic_load(&r->d->stop)) {
@@ -120,6 +127,7 @@ static void admit(struct run *r) {
         }
         s->group.counted = engine.config->counted;
         s->group.by_task = engine.config->by_task;
+        s->group.links = links_of(r);
         s->group.depth[0] = s->group.depth[1] = 0;
         s->group.time = r->time;
         s->cu = emu_placement_take(&r->place, r->started, &s->group);

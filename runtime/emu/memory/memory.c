@@ -206,6 +206,12 @@ bool emu_memory_show(uint64_t base, bool visible) {
     return ok;
 }
 
+void emu_memory_share(uint64_t base) {
+    pthread_mutex_lock(&lock);
+    emu_ranges_share(base);
+    pthread_mutex_unlock(&lock);
+}
+
 bool emu_memory_show_part(uint64_t lo, uint64_t hi, bool writable) {
     pthread_mutex_lock(&lock);
     struct alloc *a = holding(lo);

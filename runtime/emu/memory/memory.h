@@ -47,6 +47,9 @@ void *emu_memory_alloc_zeroed(size_t bytes, size_t align, enum emu_memory_kind, 
 bool emu_memory_show(uint64_t base, bool visible);
 bool emu_memory_show_part(uint64_t lo, uint64_t hi, bool writable);
 
+/* What kernels of other devices may write, too. */
+void emu_memory_share(uint64_t base);
+
 /* Free the allocation of KIND that starts at BASE; false when there is none. Kernels no longer
  * find it; its bytes stay until the dispatches now running have ended. */
 bool emu_memory_free(const void *base, enum emu_memory_kind);

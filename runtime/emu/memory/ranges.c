@@ -12,7 +12,7 @@
 
 struct entry {
     _Atomic uint64_t lo, hi;
-    _Atomic bool writable, uncached;
+    _Atomic bool writable, uncached, shared;
 };
 
 struct table {
@@ -45,6 +45,8 @@ static void copy_entry(struct entry *to, struct entry *from) {
     atomic_store_explicit(&to->uncached,
                           atomic_load_explicit(&from->uncached, memory_order_relaxed),
                           memory_order_relaxed);
+    atomic_store_explicit(&to->shared, atomic_load_explicit(&from->shared, memory_order_relaxed),
+                          memory_order_relaxed);
 }
 
 /* Index of the first entry with lo > ADDR. */
@@ -61,7 +63,7 @@ static size_t upper_bound(struct table *t, size_t n, uint64_t addr) {
 }
 
 static struct emu_range find_once(uint64_t addr) {
-    struct emu_range none = {0, 0, false, false};
+    struct emu_range none = {0};
     struct table *t = atomic_load_explicit(&current, memory_order_acquire);
     size_t n = atomic_load_explicit(&count, memory_order_relaxed);
     if (!t || n > t->room) return none;
@@ -71,7 +73,8 @@ static struct emu_range find_once(uint64_t addr) {
     struct emu_range r = {atomic_load_explicit(&e->lo, memory_order_relaxed),
                           atomic_load_explicit(&e->hi, memory_order_relaxed),
                           atomic_load_explicit(&e->writable, memory_order_relaxed),
-                          atomic_load_explicit(&e->uncached, memory_order_relaxed)};
+                          atomic_load_explicit(&e->uncached, memory_order_relaxed),
+                          atomic_load_explicit(&e->shared, memory_order_relaxed)};
     return addr >= r.lo && addr < r.hi ? r : none;
 }
 
@@ -114,6 +117,7 @@ bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable, bool uncached) {
     atomic_store_explicit(&t->at[at].hi, hi, memory_order_relaxed);
     atomic_store_explicit(&t->at[at].writable, writable, memory_order_relaxed);
     atomic_store_explicit(&t->at[at].uncached, uncached, memory_order_relaxed);
+    atomic_store_explicit(&t->at[at].shared, false, memory_order_relaxed);
     atomic_store_explicit(&count, n + 1, memory_order_relaxed);
     end_write();
     return true;
@@ -130,6 +134,15 @@ void emu_ranges_remove(uint64_t lo, uint64_t hi) {
     for (size_t i = to; i < n; i++)
         copy_entry(&t->at[from + i - to], &t->at[i]);
     atomic_store_explicit(&count, n - (to - from), memory_order_relaxed);
+    end_write();
+}
+
+void emu_ranges_share(uint64_t lo) {
+    struct table *t = atomic_load(&current);
+    size_t at = t ? upper_bound(t, atomic_load(&count), lo) : 0;
+    if (!at || atomic_load(&t->at[at - 1].lo) != lo) return;
+    begin_write();
+    atomic_store_explicit(&t->at[at - 1].shared, true, memory_order_relaxed);
     end_write();
 }
 

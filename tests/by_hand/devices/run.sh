@@ -44,7 +44,7 @@ tasks() { # DEVICES
 kernel() { # DEVICES
     "$bin/etcc" p.etg --devices="$1" --target=$target --schedule=$schedule --exchange=$how -o k || return
     for rows in $((1 + seed % most)) $most; do
-        timeout 240 "$bin/check_kernel" p.etg k --set N=$rows --runs 2 --device "emu:$target:cus=6:agents=$1:seed=$seed:coherence=model" || return
+        timeout 240 "$bin/check_kernel" p.etg k --set N=$rows --runs 2 --device "emu:$target:cus=6:agents=$1:seed=$seed:links=$((seed + 1)):coherence=model" || return
     done
 }
 seed=$first

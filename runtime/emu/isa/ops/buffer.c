@@ -6,6 +6,7 @@
  * those of all 64 lanes. */
 #include "runtime/emu/isa/ops/atomic.h"
 #include "runtime/emu/isa/ops/coherence.h"
+#include "runtime/emu/isa/ops/link.h"
 #include "runtime/emu/isa/ops/vmem.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
@@ -109,6 +110,7 @@ static const uint32_t zeros[4];
 
 static void load(struct emu_wave *w, const struct emu_op *o, uint32_t *d, const uint64_t *a,
                  uint64_t exec, uint64_t inside) {
+    if (w->link.n) isa_link_meet(w, a, inside);
     if (w->caches)
         isa_cached_load(w, o, d, a, exec, exec & ~inside);
     else
@@ -146,12 +148,14 @@ H(h_store) {
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (is_scratch(w, o)) return scratch_store(w, o);
     if (!addresses(w, o, a, wave_exec(w), bytes, true, &inside)) return NULL;
+    uint64_t now = inside;
+    if (isa_link_modelled(w)) now = isa_link_store(w, o, w->v[o->s[2].reg], a, inside);
     if (w->caches)
-        isa_cached_store(w, o, w->v[o->s[2].reg], a, inside, 0);
+        isa_cached_store(w, o, w->v[o->s[2].reg], a, now, 0);
     else
-        isa_store(w->v[o->s[2].reg], a, o->row_arg, inside);
+        isa_store(w->v[o->s[2].reg], a, o->row_arg, now);
     w->bytes_written += bytes * (unsigned)__builtin_popcountll(inside);
-    return o + 1;
+    return now != inside && isa_link_yields(w) ? isa_stop(w, o + 1, EMU_BUDGET) : o + 1;
 }
 
 H(h_atomic) {
@@ -161,6 +165,7 @@ H(h_atomic) {
     for (uint64_t m = inside; m; m &= m - 1)
         if (a[__builtin_ctzll(m)] % bytes)
             return isa_fault(w, o, "atomic of %u bytes at an address that is not aligned", bytes);
+    if (w->link.n) isa_link_meet(w, a, inside);
     if (w->caches) emu_cache_atomic(w->caches, a, inside, bytes);
     isa_atomic_lanes(w, o, a, inside);
     if (o->d_vgpr)

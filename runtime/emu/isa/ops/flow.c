@@ -1,4 +1,5 @@
 /* flow.c - branches, waits, special registers and scalar memory. */
+#include "runtime/emu/isa/ops/link.h"
 #include "runtime/emu/isa/ops/memory.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
@@ -68,6 +69,7 @@ H(ttracedata) {
     return o + 1;
 }
 H(endpgm) {
+    isa_link_settle(w);
     return isa_stop(w, o, EMU_ENDED);
 }
 H(barrier) {

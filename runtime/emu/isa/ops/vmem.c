@@ -3,6 +3,7 @@
 
 #include "runtime/emu/isa/ops/atomic.h"
 #include "runtime/emu/isa/ops/coherence.h"
+#include "runtime/emu/isa/ops/link.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 
@@ -122,6 +123,7 @@ H(h_load) {
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (!exec) return o + 1;
     if (!addresses(w, o, a, exec, bytes, false, "load")) return NULL;
+    if (w->link.n) isa_link_meet(w, a, exec);
     if (__builtin_expect(w->caches != NULL, 0))
         isa_cached_load(w, o, w->v[o->d], a, exec, local_lanes(w, o, a, exec));
     else
@@ -135,12 +137,14 @@ H(h_store) {
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (!exec) return o + 1;
     if (!addresses(w, o, a, exec, bytes, true, "store")) return NULL;
+    uint64_t now = exec;
+    if (isa_link_modelled(w)) now = isa_link_store(w, o, w->v[o->s[2].reg], a, exec);
     if (__builtin_expect(w->caches != NULL, 0))
-        isa_cached_store(w, o, w->v[o->s[2].reg], a, exec, local_lanes(w, o, a, exec));
+        isa_cached_store(w, o, w->v[o->s[2].reg], a, now, local_lanes(w, o, a, now));
     else
-        isa_store(w->v[o->s[2].reg], a, o->row_arg, exec);
+        isa_store(w->v[o->s[2].reg], a, o->row_arg, now);
     w->bytes_written += bytes * (unsigned)__builtin_popcountll(exec);
-    return o + 1;
+    return now != exec && isa_link_yields(w) ? isa_stop(w, o + 1, EMU_BUDGET) : o + 1;
 }
 
 /* Straight into LDS: M0 and the offset give the first lane's place, the others follow. */
@@ -200,6 +204,7 @@ H(h_atomic) {
         w->fault->lane = (uint32_t)i;
         return NULL;
     }
+    if (w->link.n) isa_link_meet(w, a, exec);
     if (w->caches) emu_cache_atomic(w->caches, a, exec & ~local_lanes(w, o, a, exec), bytes);
     isa_atomic_lanes(w, o, a, exec);
     w->bytes_read += bytes * (unsigned)__builtin_popcountll(exec);
@@ -209,6 +214,7 @@ H(h_atomic) {
 
 H(h_fence) {
     atomic_thread_fence(memory_order_seq_cst);
+    if (w->link.n && w->caches && o->flags & FENCE_WRITE_BACK) isa_link_settle(w);
     if (w->caches) isa_cache_control(w, o);
     return o + 1;
 }

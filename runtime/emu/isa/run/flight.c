@@ -8,10 +8,11 @@
  * cache. Scalar loads do not count: constants mostly, from a cache of their own near by. */
 #include "runtime/emu/isa/run/flight.h"
 
+#include "runtime/emu/isa/ops/link.h"
 #include "runtime/emu/isa/ops/memory.h"
 
 const struct emu_op *isa_wait(struct emu_wave *w, const struct emu_op *o) {
-    (void)w;
+    if (w->link.n) isa_link_wait(w, o);
     return o + 1;
 }
 

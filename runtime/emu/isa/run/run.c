@@ -1,5 +1,6 @@
 /* run.c - a wave's life: initial state, running, faults, counters. */
 #include "runtime/emu/isa/lanes/lanes.h"
+#include "runtime/emu/isa/ops/link.h"
 #include "runtime/emu/isa/ops/memory.h"
 #include "runtime/emu/isa/run/flight.h"
 
@@ -173,6 +174,9 @@ static void init_lanes(struct emu_wave *w, const struct emu_dispatch *d) {
     }
 }
 
+/* Near numbers are drawn from far apart: odd, by the golden ratio, as Knuth has it. */
+static const uint64_t LINK_SPREAD = UINT64_C(0x9e3779b97f4a7c15);
+
 /* What a kernel was not given is not zero, here as there. */
 enum { REGISTER_POISON = 0xa5 };
 
@@ -184,6 +188,7 @@ void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void
     memset(w->v, REGISTER_POISON, (size_t)(d->program->nvgpr + d->program->nagpr) * LANES * 4);
     w->group = g;
     w->caches = g->caches[index % 2];
+    if (g->links) w->link.random = (g->links + (uint64_t)g->id[0] * 4096 + index) * LINK_SPREAD;
     w->index = index;
     w->program = d->program;
     w->lanes = isa_lanes();
@@ -298,6 +303,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     w->slept = 0;
     if (w->group->counted) w->turn = counted(w);
     if (!isa_set_mode(w, o, w->mode)) return w->stop;
+    if (isa_link_modelled(w)) isa_link_turn(w->group);
     uint64_t given = budget;
     o = w->group->by_task ? run_by_task(w, o, &budget) : run(w, o, &budget);
     w->unmarked += given - budget;
