@@ -45,21 +45,56 @@ static json_t *tool(const json_t *name, const json_t *description, const json_t 
                      "description", description, "parameters", parameters);
 }
 
-static json_t *call_message(const json_t *id, const json_t *name, json_t *arguments) {
-    return json_pack("{s:s, s:n, s:[{s:O?, s:s, s:{s:O?, s:o?}}]}", "role", "assistant", "content",
-                     "tool_calls", "id", id, "type", "function", "function", "name", name,
-                     "arguments", arguments);
+/* ---- what a model wrote in one turn: reasoning, a text, calls of tools, one message of chat ----
+ */
+
+static json_t *turn_of(json_t *messages, bool fresh) {
+    json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    if (!fresh && is(json_object_get(last, "role"), "assistant")) return last;
+    last = json_pack("{s:s, s:n}", "role", "assistant", "content");
+    json_array_append_new(messages, last);
+    return last;
+}
+
+static bool has(const json_t *turn, const char *name) {
+    const json_t *v = json_object_get(turn, name);
+    return v && !json_is_null(v);
+}
+
+static void add_call(json_t *turn, const json_t *id, const json_t *name, json_t *arguments) {
+    json_t *calls = json_object_get(turn, "tool_calls");
+    if (!calls) json_object_set_new(turn, "tool_calls", calls = json_array());
+    json_array_append_new(calls,
+                          json_pack("{s:O?, s:s, s:{s:O?, s:o?}}", "id", id, "type", "function",
+                                    "function", "name", name, "arguments", arguments));
 }
 
 /* ---- responses ---- */
 
+/* What it was, where it was told; a summary stands for it. */
+static void add_reasoning(json_t *turn, const json_t *item) {
+    const json_t *parts = json_object_get(item, "content");
+    if (!json_array_size(parts)) parts = json_object_get(item, "summary");
+    struct buffer b = {0};
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *text = json_object_get(json_array_get(parts, i), "text");
+        if (json_is_string(text)) buffer_add(&b, json_string_value(text), json_string_length(text));
+    }
+    if (b.n) json_object_set_new(turn, "reasoning_content", json_stringn(b.data, b.n));
+    buffer_free(&b);
+}
+
 static bool add_item(json_t *messages, const json_t *item) {
     const char *type = type_of(item);
-    if (!strcmp(type, "reasoning")) return true;
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    bool called = has(last, "tool_calls"), wrote = called || has(last, "content");
+    if (!strcmp(type, "reasoning")) {
+        add_reasoning(turn_of(messages, wrote || has(last, "reasoning_content")), item);
+        return true;
+    }
     if (!strcmp(type, "function_call")) {
-        json_array_append_new(
-            messages, call_message(json_object_get(item, "call_id"), json_object_get(item, "name"),
-                                   json_incref(json_object_get(item, "arguments"))));
+        add_call(turn_of(messages, false), json_object_get(item, "call_id"),
+                 json_object_get(item, "name"), json_incref(json_object_get(item, "arguments")));
         return true;
     }
     if (!strcmp(type, "function_call_output")) {
@@ -69,8 +104,13 @@ static bool add_item(json_t *messages, const json_t *item) {
         return true;
     }
     if (*type && strcmp(type, "message")) return false;
-    json_array_append_new(messages, json_pack("{s:O?, s:O?}", "role", json_object_get(item, "role"),
-                                              "content", json_object_get(item, "content")));
+    json_t *content = json_object_get(item, "content");
+    if (is(json_object_get(item, "role"), "assistant"))
+        json_object_set(turn_of(messages, wrote), "content", content ? content : json_null());
+    else
+        json_array_append_new(
+            messages,
+            json_pack("{s:O?, s:O?}", "role", json_object_get(item, "role"), "content", content));
     return true;
 }
 
@@ -96,8 +136,20 @@ static json_t *response_format(const json_t *text) {
     return json_pack("{s:s, s:O}", "type", "json_schema", "json_schema", format);
 }
 
+/* Of {"type": "allowed_tools", "mode": ..., "tools": [{"type": "function", "name": ...}]}. */
+static json_t *allowed_choice(const json_t *choice) {
+    const json_t *tools = json_object_get(choice, "tools");
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        json_array_append_new(list,
+                              tool(json_object_get(json_array_get(tools, i), "name"), NULL, NULL));
+    return json_pack("{s:s, s:{s:O?, s:o}}", "type", "allowed_tools", "allowed_tools", "mode",
+                     json_object_get(choice, "mode"), "tools", list);
+}
+
 static json_t *response_choice(json_t *choice) {
     if (!json_is_object(choice)) return json_incref(choice);
+    if (!strcmp(type_of(choice), "allowed_tools")) return allowed_choice(choice);
     return json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
                      json_object_get(choice, "name"));
 }
@@ -136,6 +188,8 @@ json_t *convert_responses(const json_t *body, struct fault *f) {
         json_object_set_new(out, "response_format", response_format(json_object_get(body, "text")));
     json_t *effort = json_object_get(json_object_get(body, "reasoning"), "effort");
     if (effort && !json_is_null(effort)) json_object_set(out, "reasoning_effort", effort);
+    json_t *verbosity = json_object_get(json_object_get(body, "text"), "verbosity");
+    if (verbosity) json_object_set(out, "verbosity", verbosity);
     return out;
 }
 
@@ -148,47 +202,79 @@ static json_t *dumped(const json_t *value) {
     return string;
 }
 
-/* One block of a message; text goes to PARTS, which are a message of their own. */
-static bool add_block(json_t *messages, json_t *parts, const json_t *block) {
+/* A block that a model wrote. */
+static bool add_written(json_t *turn, json_t *parts, const json_t *block) {
     const char *type = type_of(block);
-    if (!strcmp(type, "thinking") || !strcmp(type, "redacted_thinking")) return true;
-    if (!strcmp(type, "tool_use")) {
-        json_array_append_new(messages, call_message(json_object_get(block, "id"),
-                                                     json_object_get(block, "name"),
-                                                     dumped(json_object_get(block, "input"))));
+    if (!strcmp(type, "redacted_thinking")) return true;
+    if (!strcmp(type, "thinking")) {
+        json_t *thought = json_object_get(block, "thinking");
+        if (json_string_length(thought)) json_object_set(turn, "reasoning_content", thought);
         return true;
     }
-    if (!strcmp(type, "tool_result")) {
+    if (!strcmp(type, "tool_use"))
+        add_call(turn, json_object_get(block, "id"), json_object_get(block, "name"),
+                 dumped(json_object_get(block, "input")));
+    else if (!strcmp(type, "text"))
+        json_array_append_new(parts, json_pack("{s:s, s:O?}", "type", "text", "text",
+                                               json_object_get(block, "text")));
+    else
+        return false;
+    return true;
+}
+
+/* A block of a user; text goes to PARTS, which are a message behind the results of tools. */
+static bool add_block(json_t *messages, json_t *parts, const json_t *block) {
+    const char *type = type_of(block);
+    if (!strcmp(type, "tool_result"))
         json_array_append_new(messages,
                               json_pack("{s:s, s:O?, s:O?}", "role", "tool", "tool_call_id",
                                         json_object_get(block, "tool_use_id"), "content",
                                         json_object_get(block, "content")));
-        return true;
-    }
-    if (strcmp(type, "text")) return false;
-    json_array_append_new(
-        parts, json_pack("{s:s, s:O?}", "type", "text", "text", json_object_get(block, "text")));
+    else if (!strcmp(type, "text"))
+        json_array_append_new(parts, json_pack("{s:s, s:O?}", "type", "text", "text",
+                                               json_object_get(block, "text")));
+    else
+        return false;
     return true;
 }
 
 static bool add_message(json_t *messages, const json_t *message) {
     const json_t *role = json_object_get(message, "role");
-    const json_t *content = json_object_get(message, "content");
+    json_t *content = json_object_get(message, "content");
     if (!json_is_array(content)) {
         json_array_append_new(messages,
                               json_pack("{s:O?, s:O?}", "role", role, "content", content));
         return true;
     }
-    json_t *parts = json_array();
-    for (size_t i = 0; i < json_array_size(content); i++)
-        if (!add_block(messages, parts, json_array_get(content, i))) {
-            json_decref(parts);
-            return false;
-        }
-    if (json_array_size(parts))
-        json_array_append_new(messages, json_pack("{s:O?, s:o}", "role", role, "content", parts));
-    else
-        json_decref(parts);
+    json_t *parts = json_array(), *turn = is(role, "assistant") ? turn_of(messages, true) : NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(content); i++) {
+        const json_t *block = json_array_get(content, i);
+        ok = turn ? add_written(turn, parts, block) : add_block(messages, parts, block);
+    }
+    if (turn && json_array_size(parts))
+        json_object_set(turn, "content", parts);
+    else if (json_array_size(parts))
+        json_array_append_new(messages, json_pack("{s:O?, s:O}", "role", role, "content", parts));
+    json_decref(parts);
+    return ok;
+}
+
+/* {"effort": ..., "format": {"type": "json_schema", "schema": ...}} */
+static bool add_output(json_t *out, const json_t *config) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)config, key, value) if (strcmp(key, "effort") &&
+                                                          strcmp(key, "format") &&
+                                                          !json_is_null(value)) return false;
+    json_t *effort = json_object_get(config, "effort"), *format = json_object_get(config, "format");
+    if (effort && !json_is_null(effort)) json_object_set(out, "reasoning_effort", effort);
+    if (!format || json_is_null(format)) return true;
+    json_object_set_new(out, "response_format",
+                        strcmp(type_of(format), "json_schema")
+                            ? json_incref(format)
+                            : json_pack("{s:s, s:{s:O?}}", "type", "json_schema", "json_schema",
+                                        "schema", json_object_get(format, "schema")));
     return true;
 }
 
@@ -202,8 +288,8 @@ static json_t *message_choice(const json_t *choice) {
 
 json_t *convert_messages(const json_t *body, struct fault *f) {
     static const struct renamed names[] = {{"stop_sequences", "stop"}, {0}};
-    json_t *out =
-        rename_all(body, names, "messages system tools tool_choice thinking cache_control ");
+    json_t *out = rename_all(
+        body, names, "messages system tools tool_choice thinking cache_control output_config ");
     json_t *messages = json_array();
     const json_t *system = json_object_get(body, "system"),
                  *list = json_object_get(body, "messages");
@@ -228,7 +314,15 @@ json_t *convert_messages(const json_t *body, struct fault *f) {
     if (json_object_get(body, "tool_choice"))
         json_object_set_new(out, "tool_choice",
                             message_choice(json_object_get(body, "tool_choice")));
-    if (!strcmp(type_of(json_object_get(body, "thinking")), "enabled"))
-        json_object_set_new(out, "chat_template_kwargs", json_pack("{s:b}", "enable_thinking", 1));
+    if (json_is_true(
+            json_object_get(json_object_get(body, "tool_choice"), "disable_parallel_tool_use")))
+        json_object_set_new(out, "parallel_tool_calls", json_false());
+    if (!add_output(out, json_object_get(body, "output_config")))
+        return give_up(out, f, "output_config", "only 'effort' and 'format' are known");
+    /* "adaptive" is the model's own choice. */
+    const char *thinking = type_of(json_object_get(body, "thinking"));
+    bool on = !strcmp(thinking, "enabled"), off = !strcmp(thinking, "disabled");
+    if (on || off)
+        json_object_set_new(out, "chat_template_kwargs", json_pack("{s:b}", "enable_thinking", on));
     return out;
 }

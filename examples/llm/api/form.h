@@ -80,5 +80,7 @@ bool texts_take(struct part *, const float *values, int64_t width);
 /* "data: JSON\n\n", or with "event: NAME\n" before it. Takes the reference. */
 void answer_event(struct answer *, const char *name, json_t *data);
 json_t *answer_string(const struct buffer *);
+/* native.c: how long a text that ended took, as llama-server tells it. */
+json_t *answer_timings(const struct part *);
 
 #endif

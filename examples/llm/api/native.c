@@ -18,7 +18,7 @@ static void piece(struct part *p, enum piece kind, const char *text, size_t byte
     answer_event(p->answer, NULL, piece_of(p, text, bytes, false));
 }
 
-static json_t *timings(const struct part *p) {
+json_t *answer_timings(const struct part *p) {
     const struct engine_result *r = &p->result;
     double first = r->first > 0 ? r->first : r->last;
     double prompt = (first - r->submitted) * 1e3, text = (r->last - first) * 1e3;
@@ -28,6 +28,21 @@ static json_t *timings(const struct part *p) {
                      prompt > 0 ? (double)read * 1e3 / prompt : 0, "predicted_n",
                      (json_int_t)r->generated, "predicted_ms", text, "predicted_per_second",
                      text > 0 ? (double)r->generated * 1e3 / text : 0);
+}
+
+/* Those that FIELDS name of ALL, which is taken: "a/b" is b of a. */
+static json_t *only_fields(const json_t *fields, json_t *all) {
+    json_t *out = json_object();
+    for (size_t i = 0; i < json_array_size(fields); i++) {
+        const char *name = json_string_value(json_array_get(fields, i));
+        json_t *v = all;
+        for (const char *slash; v && (slash = strchr(name, '/')); name = slash + 1)
+            v = json_object_getn(v, name, (size_t)(slash - name));
+        v = json_object_get(v, name);
+        if (v) json_object_set(out, name, v);
+    }
+    json_decref(all);
+    return out;
 }
 
 /* What the last line of a text says, or the only one. */
@@ -46,10 +61,10 @@ static json_t *ended(struct part *p, bool whole) {
                   "generation_settings", "seed", (json_int_t)a->request->sampling.seed,
                   "temperature", a->request->sampling.temperature, "top_p",
                   a->request->sampling.top_p, "top_k", (json_int_t)a->request->sampling.top_k,
-                  "n_predict", (json_int_t)a->request->most, "timings", timings(p));
+                  "n_predict", (json_int_t)a->request->most, "timings", answer_timings(p));
     json_object_update(out, more);
     json_decref(more);
-    return out;
+    return a->request->fields ? only_fields(a->request->fields, out) : out;
 }
 
 static void end(struct part *p) {

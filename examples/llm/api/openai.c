@@ -62,9 +62,11 @@ static void close_stream(struct answer *a) {
     if (failed) {
         fault_set(&f, 500, NULL, NULL, "%s", *a->why ? a->why : "the answer was given up");
         answer_event(a, NULL, fault_json(&f, false));
-    } else if (a->request->usage) {
+    } else if (a->request->usage || a->request->timings) {
         json_t *chunk = envelope(a, json_array());
         json_object_set_new(chunk, "usage", usage_json(a));
+        if (a->request->timings)
+            json_object_set_new(chunk, "timings", answer_timings(&a->parts[0]));
         answer_event(a, NULL, chunk);
     }
     buffer_text(&a->events, "data: [DONE]\n\n");
@@ -76,6 +78,7 @@ static json_t *whole(struct answer *a, json_t *(*choice)(struct part *)) {
         json_array_append_new(choices, choice(&a->parts[i]));
     json_t *body = envelope(a, choices);
     json_object_set_new(body, "usage", usage_json(a));
+    if (a->request->timings) json_object_set_new(body, "timings", answer_timings(&a->parts[0]));
     return body;
 }
 

@@ -1,5 +1,6 @@
 /* The parameters of requests, a row for each. */
 #include "examples/llm/api/request.h"
+#include "examples/llm/api/tools/tools.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum kind {
     READ,    /* READ is called */
     ELSEWHERE,
     NEUTRAL, /* not done, and only taken where it says LO, which changes nothing */
+    SOFT,    /* likewise, and by a lenient server with other values too */
     LENIENT, /* does not matter, and is taken by a lenient server */
 };
 enum { CHAT = 1, TEXT = 2, BOTH = 3 };
@@ -262,50 +264,6 @@ static bool read_format(const struct api_model *m, struct request *r, const char
     return set_form(r, name, FORM_SCHEMA, f);
 }
 
-static bool check_tool(const json_t *tool, size_t i, struct fault *f) {
-    const json_t *function = json_object_get(tool, "function");
-    const char *type = json_string_value(json_object_get(tool, "type"));
-    const json_t *name = json_object_get(function, "name");
-    const json_t *parameters = json_object_get(function, "parameters");
-    if (!type || strcmp(type, "function"))
-        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'type' must be \"function\"", i);
-    if (!json_is_string(name) || !json_string_length(name) || json_string_length(name) > 128)
-        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'function' needs a 'name'", i);
-    if (parameters && !json_is_object(parameters) && !json_is_null(parameters))
-        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'parameters' must be a JSON schema",
-                         i);
-    return true;
-}
-
-static bool read_tools(const struct api_model *m, struct request *r, const char *name,
-                       const json_t *v, struct fault *f) {
-    if (!json_is_array(v)) return wrong(f, name, "an array");
-    for (size_t i = 0; i < json_array_size(v); i++)
-        if (!check_tool(json_array_get(v, i), i, f)) return false;
-    if (!json_array_size(v)) return true;
-    if (!m->tools)
-        return fault_set(f, 400, name, NULL,
-                         "this server was started without --tool-parser: 'tools' are not read");
-    r->tools = v;
-    return true;
-}
-
-/* Whether such a tool is there is checked once all parameters are read. */
-static bool read_choice(const struct api_model *m, struct request *r, const char *name,
-                        const json_t *v, struct fault *f) {
-    (void)m;
-    const char *word = json_string_value(v);
-    const json_t *function = json_object_get(json_object_get(v, "function"), "name");
-    if (json_is_string(function)) {
-        r->forced = json_string_value(function);
-        return true;
-    }
-    if (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))
-        return wrong(f, name, "\"auto\", \"none\", \"required\" or a function");
-    if (!strcmp(word, "required")) r->forced = "";
-    return true;
-}
-
 /* llama-server's: -1 is as many as there is room for. */
 static bool read_n_predict(const struct api_model *m, struct request *r, const char *name,
                            const json_t *v, struct fault *f) {
@@ -340,6 +298,32 @@ static bool read_add_specials(const struct api_model *m, struct request *r, cons
     if (!json_is_boolean(v)) return wrong(f, name, "a boolean");
     r->bare = json_is_false(v);
     return true;
+}
+
+/* llama-server's: where reasoning is told, if it is. */
+static bool read_reasoning_format(const struct api_model *m, struct request *r, const char *name,
+                                  const json_t *v, struct fault *f) {
+    static const char *const apart[] = {"auto", "deepseek", "deepseek-legacy"};
+    const char *word = json_string_value(v);
+    if (!word) return wrong(f, name, "a word");
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (!strcmp(word, apart[i])) return true;
+    bool marks = !m->tools || m->tools->read;
+    if (strcmp(word, "none") || !marks)
+        return fault_set(f, 400, name, "unsupported_value", "'%s': \"%.40s\" is not supported",
+                         name, word);
+    r->plain_reasoning = true;
+    return true;
+}
+
+static bool read_fields(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    (void)m;
+    bool ok = json_is_array(v) && r->dialect == DIALECT_NATIVE;
+    for (size_t i = 0; ok && i < json_array_size(v); i++)
+        ok = json_is_string(json_array_get(v, i));
+    r->fields = v;
+    return ok || wrong(f, name, "an array of names of /completion's answer");
 }
 
 /* What is only known with one value is refused with any other. */
@@ -379,6 +363,8 @@ static bool read_object(const struct api_model *m, struct request *r, const char
     { name, kind, where, 0, 0, 0, NULL }
 #define NONE(name, where, value)                                                                   \
     { name, NEUTRAL, where, 0, value, 0, NULL }
+#define SOFTLY(name, where, value)                                                                 \
+    { name, SOFT, where, 0, value, 0, NULL }
 #define MANY 1e15
 static const struct param params[] = {
     CALL("model", BOTH, read_model),
@@ -419,11 +405,12 @@ static const struct param params[] = {
     CALL("guided_grammar", BOTH, read_grammar),
     CALL("json_schema", BOTH, read_schema),
     CALL("grammar", BOTH, read_grammar),
-    CALL("tools", CHAT, read_tools),
-    CALL("tool_choice", CHAT, read_choice),
+    CALL("tools", CHAT, calls_tools),
+    CALL("tool_choice", CHAT, calls_choice),
     CALL("chat_template_kwargs", CHAT, read_object),
     ONLY("documents", ELSEWHERE, CHAT),
     ONLY("reasoning_effort", ELSEWHERE, CHAT),
+    ONLY("verbosity", ELSEWHERE, CHAT),
     ONLY("add_generation_prompt", ELSEWHERE, CHAT),
     CALL("modalities", CHAT, read_only_text),
     FLAG("parallel_tool_calls", CHAT, parallel),
@@ -445,36 +432,47 @@ static const struct param params[] = {
     ONLY("infill", ELSEWHERE, TEXT),       /* that the path was /infill */
     ONLY("guided_decoding_backend", IGNORED, BOTH),
     ONLY("guided_whitespace_pattern", LENIENT, BOTH),
-    ONLY("return_tokens_as_token_ids", LENIENT, BOTH),
-    ONLY("return_tokens", LENIENT, BOTH),
-    ONLY("return_token_ids", LENIENT, BOTH),
-    ONLY("timings_per_token", LENIENT, BOTH),
-    ONLY("post_sampling_probs", LENIENT, BOTH),
-    ONLY("response_fields", LENIENT, BOTH),
-    ONLY("id_slot", LENIENT, BOTH),
-    ONLY("slot_id", LENIENT, BOTH),
-    ONLY("samplers", LENIENT, BOTH),
-    ONLY("penalize_nl", LENIENT, BOTH),
-    ONLY("repeat_last_n", LENIENT, BOTH),
-    ONLY("n_keep", LENIENT, BOTH),
-    ONLY("n_indent", LENIENT, BOTH),
-    ONLY("n_discard", LENIENT, BOTH),
-    ONLY("n_probs", LENIENT, BOTH),
-    ONLY("t_max_predict_ms", LENIENT, BOTH),
-    ONLY("t_max_prompt_ms", LENIENT, BOTH),
-    ONLY("speculative.n_max", LENIENT, BOTH),
-    ONLY("speculative.n_min", LENIENT, BOTH),
-    ONLY("speculative.p_min", LENIENT, BOTH),
-    ONLY("reasoning_format", LENIENT, CHAT),
-    ONLY("parse_tool_calls", LENIENT, CHAT),
-    ONLY("verbosity", LENIENT, CHAT),
-    ONLY("priority", LENIENT, BOTH),
+    /* Hints, and what only counts beside others that are refused. */
+    ONLY("id_slot", IGNORED, BOTH),
+    ONLY("slot_id", IGNORED, BOTH),
+    ONLY("n_keep", IGNORED, BOTH), /* no text is cut here */
+    ONLY("n_discard", IGNORED, BOTH),
+    ONLY("t_max_prompt_ms", IGNORED, BOTH),
+    ONLY("speculative.n_max", IGNORED, BOTH),
+    ONLY("speculative.n_min", IGNORED, BOTH),
+    ONLY("speculative.p_min", IGNORED, BOTH),
+    ONLY("backend_sampling", IGNORED, BOTH),
+    ONLY("mirostat_tau", IGNORED, BOTH),
+    ONLY("mirostat_eta", IGNORED, BOTH),
+    ONLY("dynatemp_exponent", IGNORED, BOTH),
+    ONLY("xtc_threshold", IGNORED, BOTH),
+    ONLY("dry_base", IGNORED, BOTH),
+    ONLY("dry_allowed_length", IGNORED, BOTH),
+    ONLY("dry_penalty_last_n", IGNORED, BOTH),
+    ONLY("dry_sequence_breakers", IGNORED, BOTH),
+    ONLY("return_progress", IGNORED, BOTH), /* there may be none to tell */
+    CALL("samplers", BOTH, samplers_read),
+    CALL("repeat_last_n", BOTH, samplers_window),
+    FLAG("timings_per_token", BOTH, timings),
+    CALL("reasoning_format", CHAT, read_reasoning_format),
+    CALL("response_fields", TEXT, read_fields),
+    SOFTLY("return_tokens_as_token_ids", BOTH, 0),
+    SOFTLY("return_tokens", BOTH, 0),
+    SOFTLY("return_token_ids", BOTH, 0),
+    SOFTLY("post_sampling_probs", BOTH, 0),
+    SOFTLY("penalize_nl", BOTH, 0),
+    SOFTLY("n_indent", BOTH, 0),
+    SOFTLY("n_probs", BOTH, 0),
+    SOFTLY("min_keep", BOTH, 0),
+    SOFTLY("t_max_predict_ms", BOTH, 0),
+    SOFTLY("parse_tool_calls", CHAT, 1),
+    SOFTLY("priority", BOTH, 0),
+    SOFTLY("spaces_between_special_tokens", BOTH, 1),
     ONLY("request_id", LENIENT, BOTH),
     ONLY("cache_salt", LENIENT, BOTH),
     ONLY("kv_transfer_params", LENIENT, BOTH),
     ONLY("vllm_xargs", LENIENT, BOTH),
     ONLY("mm_processor_kwargs", LENIENT, BOTH),
-    ONLY("spaces_between_special_tokens", LENIENT, BOTH),
     NONE("continue_final_message", BOTH, 0),
     NONE("include_stop_str_in_output", BOTH, 0),
     NONE("use_beam_search", BOTH, 0),
@@ -482,6 +480,7 @@ static const struct param params[] = {
     NONE("length_penalty", BOTH, 1),
     NONE("mirostat", BOTH, 0),
     NONE("typical_p", BOTH, 1),
+    NONE("typ_p", BOTH, 1),
     NONE("tfs_z", BOTH, 1),
     NONE("top_n_sigma", BOTH, -1),
     NONE("xtc_probability", BOTH, 0),
@@ -519,10 +518,12 @@ static bool read_param(const struct param *p, const struct api_model *m, struct 
         return true;
     case READ:
         return p->read(m, r, p->name, v, f);
+    case SOFT:
     case NEUTRAL:
         if (json_is_boolean(v) ? json_is_true(v) == (p->lo != 0)
                                : json_is_number(v) && json_number_value(v) == p->lo)
             break;
+        if (p->kind == SOFT && m->lenient) break;
         return fault_set(f, 400, p->name, "unsupported_value", "'%s' is not supported", p->name);
     case LENIENT:
         if (m->lenient) break;
@@ -544,27 +545,6 @@ static const struct param *find(const char *name, enum dialect dialect) {
 
 /* ---- what hangs together ---- */
 
-static bool has_tool(const json_t *tools, const char *name) {
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *function = json_object_get(json_array_get(tools, i), "function");
-        if (!strcmp(json_string_value(json_object_get(function, "name")), name)) return true;
-    }
-    return false;
-}
-
-static bool check_tools(struct request *r, struct fault *f) {
-    const char *word = json_string_value(json_object_get(r->body, "tool_choice"));
-    if (r->forced && !r->tools)
-        return fault_set(f, 400, "tool_choice", NULL, "'tool_choice' needs 'tools'");
-    if (r->forced && *r->forced && !has_tool(r->tools, r->forced))
-        return fault_set(f, 400, "tool_choice", NULL, "no tool is called '%.100s'", r->forced);
-    if (word && !strcmp(word, "none")) r->tools = NULL;
-    if (r->forced && r->form != FORM_TEXT)
-        return fault_set(f, 400, r->form_name, NULL, "'%s' and a forced tool exclude each other",
-                         r->form_name);
-    return true;
-}
-
 static bool check_all(const struct api_model *m, struct request *r, struct fault *f) {
     bool one = r->dialect != DIALECT_CHAT && r->dialect != DIALECT_COMPLETIONS;
     if (r->n > (one ? 1 : m->choices))
@@ -583,7 +563,7 @@ static bool check_all(const struct api_model *m, struct request *r, struct fault
         return fault_set(f, 400, "min_tokens", NULL, "'min_tokens' is more than 'max_tokens'");
     if (!r->seeded && getrandom(&r->sampling.seed, sizeof r->sampling.seed, GRND_NONBLOCK) < 0)
         r->sampling.seed = 0;
-    return check_tools(r, f);
+    return samplers_check(m, r, f) && calls_check(r, f);
 }
 
 bool params_read(const struct api_model *m, struct request *r, struct fault *f) {

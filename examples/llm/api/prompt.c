@@ -185,7 +185,8 @@ static json_t *variables_of(const struct api_model *m, const struct request *r, 
     json_t *kwargs = json_object(),
            *v = json_pack("{s:o, s:o}", "messages", messages, "kwargs", kwargs);
     json_t *more = json_object_get(r->body, "chat_template_kwargs");
-    bool ok = v && pass(kwargs, r->body, "reasoning_effort") && pass(v, r->body, "documents") &&
+    bool ok = v && pass(kwargs, r->body, "reasoning_effort") &&
+              pass(kwargs, r->body, "verbosity") && pass(v, r->body, "documents") &&
               pass(v, r->body, "add_generation_prompt");
     if (ok && r->tools) ok = json_object_set(v, "tools", (json_t *)r->tools) == 0;
     if (ok && json_is_object(more)) ok = json_object_update(kwargs, more) == 0;
@@ -219,8 +220,8 @@ static bool render(const struct api_model *m, struct request *r, struct fault *f
     unsigned flags = chat_has_template(m->chat) ? TOKENIZER_BARE : 0;
     if (ok)
         ok = encode(m, text.data ? text.data : "", text.n, flags, &r->prompts[0], "messages", f);
-    r->reasoning = m->reasoning;
-    r->thinking = ok && m->reasoning &&
+    r->reasoning = m->reasoning && !r->plain_reasoning;
+    r->thinking = ok && r->reasoning &&
                   ends_with(&text, (m->thoughts ? m->thoughts : thought_format(0))->open);
     buffer_free(&text);
     return ok;

@@ -22,7 +22,7 @@ enum dialect {
     DIALECT_OLLAMA_EMBED, /* /api/embed and /api/embeddings */
 };
 
-enum { MAX_STOP_STRINGS = 16, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
+enum { MAX_STOP_STRINGS = 64, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
 
 /* What an answer must be. */
 enum answer_form { FORM_TEXT, FORM_JSON, FORM_SCHEMA, FORM_CHOICE, FORM_REGEX, FORM_GRAMMAR };
@@ -35,12 +35,16 @@ struct request {
     int64_t n;           /* answers to each prompt */
     int64_t most, least; /* tokens of each answer */
     bool stream, usage, echo, run_on, specials;
-    bool infill; /* of a text with a hole, what is to be there */
-    bool bare;   /* nothing is put around the prompt, as a bos token */
+    bool timings;         /* how long it took is told at the end */
+    bool plain_reasoning; /* reasoning is part of the text */
+    bool infill;          /* of a text with a hole, what is to be there */
+    bool bare;            /* nothing is put around the prompt, as a bos token */
     bool logprobs;
     int64_t top;        /* of logprobs */
     int64_t prompt_top; /* log probabilities of the prompt's tokens, and as many others; -1: none */
     struct sampling sampling;
+    const json_t *fields;   /* what is told of an answer; NULL: all */
+    const json_t *samplers; /* llama-server's: which of them count, and in which order */
     struct logit_bias *bias;
     const char *stops[MAX_STOP_STRINGS];
     int nstops;
@@ -52,6 +56,7 @@ struct request {
     const char *form_name;    /* the parameter that says so */
     json_t *parsed;           /* a schema that came as text; NULL: none */
     const json_t *tools;      /* an array, or NULL: the answer has no calls of tools */
+    const json_t *allowed;    /* those that may be called; NULL: all */
     const char *forced;       /* the tool that must be called; "": any; NULL: none must */
     struct grammar *grammar;  /* what every answer must be; NULL: any text */
     bool reasoning, thinking; /* answers have reasoning; they begin inside of it */
@@ -77,6 +82,18 @@ void request_free(struct request *); /* NULL is fine */
 
 /* params.c: every member of the body into the request, but for messages and prompt. */
 bool params_read(const struct api_model *, struct request *, struct fault *);
+/* calls.c: parameters of tools; what hangs together of them. */
+bool calls_tools(const struct api_model *, struct request *, const char *name, const json_t *,
+                 struct fault *);
+bool calls_choice(const struct api_model *, struct request *, const char *name, const json_t *,
+                  struct fault *);
+bool calls_check(struct request *, struct fault *);
+/* samplers.c: llama-server's parameters of how tokens are drawn. */
+bool samplers_read(const struct api_model *, struct request *, const char *name, const json_t *,
+                   struct fault *);
+bool samplers_window(const struct api_model *, struct request *, const char *name, const json_t *,
+                     struct fault *);
+bool samplers_check(const struct api_model *, struct request *, struct fault *);
 /* prompt.c: "prompt", or "messages" through the chat template, into ids. */
 bool prompt_read(const struct api_model *, struct request *, struct fault *);
 /* infill.c: a text with a hole, likewise, which then ends where another part of it would begin. */

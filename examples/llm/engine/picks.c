@@ -40,7 +40,7 @@ int64_t lm_pick(struct lm *lm, int64_t row, const struct drawing *d, const struc
         p->n++;
         return row;
     }
-    if (!p->all || p->n == p->most || (int64_t)n > p->most_changes - p->nchanges ||
+    if (!p->all || d->apart || p->n == p->most || (int64_t)n > p->most_changes - p->nchanges ||
         (mask && p->nmasks == p->most_masks))
         return -1;
     for (size_t i = 0; i < n; i++) {

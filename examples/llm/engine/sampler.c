@@ -80,18 +80,19 @@ static struct change *change_of(struct sampler *s, size_t *n, int32_t id) {
 size_t sampler_changes(struct sampler *s, const struct sampling *p, const struct history *h,
                        const struct change **out) {
     bool counted = p->frequency != 0 || p->presence != 0;
-    size_t n = 0;
+    size_t n = 0, window = p->window > 0 ? (size_t)p->window : h->n;
+    size_t first = h->n > window ? h->n - window : 0;
     for (size_t i = 0; i < p->nbias; i++)
         change_of(s, &n, p->bias[i].id)->add += p->bias[i].bias;
     for (int i = 0; i < h->nnever; i++)
         if (h->never[i] >= 0 && h->never[i] < s->vocab)
             change_of(s, &n, h->never[i])->add = -INFINITY;
-    for (size_t i = 0; i < h->n && p->repetition != 1; i++) {
+    for (size_t i = first; i < h->n && p->repetition != 1; i++) {
         struct change *c = change_of(s, &n, h->ids[i]);
         c->above = (float)(1 / p->repetition);
         c->below = (float)p->repetition;
     }
-    for (size_t i = h->prompt; i < h->n && counted; i++)
+    for (size_t i = first > h->prompt ? first : h->prompt; i < h->n && counted; i++)
         change_of(s, &n, h->ids[i])->less += 1;
     for (size_t i = 0; i < n; i++) {
         struct change *c = &s->changes[i];
@@ -121,12 +122,33 @@ int32_t sampler_likeliest(const float *logits, int64_t vocab) {
 
 /* ---- drawing ---- */
 
+static const char *order_of(const struct sampling *p) {
+    return *p->order ? p->order : "tmkp";
+}
+
+/* Does A come before B? */
+static bool precedes(const struct sampling *p, char a, char b) {
+    const char *order = order_of(p), *at = strchr(order, a), *before = strchr(order, b);
+    return at && before && at < before;
+}
+
+/* A distance is a limit whenever it is looked at: only where top_p stands among the others counts,
+ * and which shares min_p means. */
+static bool is_apart(const struct sampling *p) {
+    bool heats = p->temperature != 1 && precedes(p, 'p', 't');
+    bool cuts = (p->top_k > 0 && precedes(p, 'p', 'k')) || (p->min_p > 0 && precedes(p, 'p', 'm'));
+    return p->top_p < 1 && (heats || cuts);
+}
+
 struct drawing sampler_drawing(const struct sampling *p, int64_t vocab, size_t generated) {
     /* A share below exp(-87) is no normal number of 32 bits. */
     const float most_cold = 1e30f, farthest = FARTHEST;
     struct drawing d = {.far = farthest, .top_p = (float)p->top_p, .top_k = vocab};
     if (p->temperature > 0) d.cold = (float)fmin(1 / p->temperature, most_cold);
-    if (p->min_p > 0 && -log(p->min_p) < farthest) d.far = (float)-log(p->min_p);
+    double far = p->min_p > 0 ? -log(p->min_p) : FARTHEST;
+    if (precedes(p, 'm', 't') && p->temperature > 0) far *= (double)d.cold;
+    if (far < FARTHEST) d.far = (float)far;
+    d.apart = d.cold > 0 && is_apart(p);
     if (p->top_k > 0 && p->top_k < vocab) d.top_k = p->top_k;
     d.uniform = uniform(p->seed, generated);
     return d;
@@ -269,6 +291,22 @@ static int32_t draw(struct sampler *s, const struct drawing *d, const float *log
     return find(s, (double)d->uniform * total);
 }
 
+/* One after the other. */
+static int32_t draw_in_order(struct sampler *s, const struct sampling *p, const struct drawing *d,
+                             const float *logits, int32_t best) {
+    struct scan_limits l = {logits[best], INFINITY, 1, FARTHEST};
+    for (const char *c = order_of(p); *c; c++) {
+        float most = INFINITY;
+        if (*c == 't') l.cold = d->cold;
+        if (*c == 'k' && d->top_k < s->vocab) most = reach_many(s, logits, l.from, d->top_k);
+        if (*c == 'm' && p->min_p > 0) most = (float)(-log(p->min_p) / (double)l.cold);
+        if (*c == 'p' && p->top_p < 1)
+            most = reach_share(s, logits, &l, p->top_p, weigh(s, logits, &l));
+        if (most < l.most) l.most = most;
+    }
+    return find(s, (double)d->uniform * weigh(s, logits, &l));
+}
+
 int32_t sampler_next(struct sampler *s, const struct sampling *p, const struct history *h,
                      float *logits) {
     const struct change *changes;
@@ -277,7 +315,8 @@ int32_t sampler_next(struct sampler *s, const struct sampling *p, const struct h
         apply(&changes[i], &logits[changes[i].id]);
     int32_t best = likeliest(logits, s->vocab, s->highest);
     struct drawing d = sampler_drawing(p, s->vocab, h->n - h->prompt);
-    return best < 0 || d.cold <= 0 ? best : draw(s, &d, logits, best);
+    if (best < 0 || d.cold <= 0) return best;
+    return d.apart ? draw_in_order(s, p, &d, logits, best) : draw(s, &d, logits, best);
 }
 
 /* ---- how likely tokens were ---- */

@@ -17,8 +17,8 @@ struct logit_bias {
 };
 
 /* In this order: biases are added, penalties applied, and unless the temperature is 0, min_p, top_k
- * and top_p cut what is unlikely away; what is as likely as the last one that is kept is kept too.
- */
+ * and top_p cut what is unlikely away, unless ORDER says otherwise; what is as likely as the last
+ * one that is kept is kept too. */
 struct sampling {
     double temperature;            /* 0: the most likely token */
     int64_t top_k;                 /* consider this many; 0: all */
@@ -27,6 +27,9 @@ struct sampling {
     double repetition;             /* of tokens seen, logits above 0 are divided by it, others
                                       multiplied; 1: none */
     double frequency, presence;    /* of tokens generated, taken off per time, and once; 0: none */
+    int64_t window;                /* both are of this many tokens before; 0: of all */
+    char order[8];                 /* letters: t, the temperature, which shares that are looked at
+                                      behind it are of; k, p, m: top_k, top_p, min_p; "": "tmkp" */
     const struct logit_bias *bias; /* ids in the vocabulary */
     size_t nbias;
     uint64_t seed;
@@ -66,6 +69,7 @@ struct drawing {
     float cold; /* 0: the best one is taken, the lower id among equals */
     float far, top_p, uniform;
     int64_t top_k; /* from 1 to the vocabulary's size */
+    bool apart;    /* the request has another order, which is not the same as this */
 };
 /* GENERATED: how many tokens the sequence was given before. */
 struct drawing sampler_drawing(const struct sampling *, int64_t vocab, size_t generated);

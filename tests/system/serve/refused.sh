@@ -24,7 +24,7 @@ bad 400 $c "{$p,\"logit_bias\":{\"x\":1}}" 'no token id'
 bad 400 $c "{$p,\"logit_bias\":{\"99999\":1}}" 'no token id'
 bad 400 $c "{$p,\"prompt_logprobs\":1,\"stream\":true}" 'not streamed'
 bad 400 $c "{$p,\"top_n_sigma\":2}" "'top_n_sigma' is not supported"
-bad 400 $c "{$p,\"id_slot\":0}" '--lenient'
+bad 400 $c "{$p,\"cache_salt\":\"x\"}" '--lenient'
 bad 400 $c "{$p,\"guided_regex\":\"(?=a)\"}" 'looking ahead' '"param":"guided_regex"'
 bad 400 $c "{$p,\"guided_regex\":\"a\",\"guided_choice\":[\"b\"]}" 'exclude each other'
 bad 400 $c "{$p,\"structured_outputs\":{\"structural_tag\":\"x\"}}" 'structural_tag'

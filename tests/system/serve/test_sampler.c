@@ -39,9 +39,21 @@ struct wish {
     struct history h;
     bool masked;
     float *mask;
-    int64_t pick;
+    int64_t pick; /* -1: the host draws, in an order of its own */
     int32_t got;
 };
+static int64_t orders[2]; /* how often the device's order served, and did not */
+
+/* In any order. */
+static void draw_order(struct sampling *p) {
+    strcpy(p->order, "tkpm");
+    for (int64_t i = 3; i > 0; i--) {
+        int64_t k = below(i + 1);
+        char c = p->order[i];
+        p->order[i] = p->order[k];
+        p->order[k] = c;
+    }
+}
 
 static void draw_sampling(struct wish *w, int64_t vocab) {
     static const int64_t few[] = {0, 1, 2, 7, 50};
@@ -55,6 +67,8 @@ static void draw_sampling(struct wish *w, int64_t vocab) {
     if (below(3) == 0) p->repetition = between(0.5, 2);
     if (below(3) == 0) p->frequency = between(-2, 2);
     if (below(3) == 0) p->presence = between(-2, 2);
+    if (below(3) == 0) p->window = 1 + below(2 * SAID);
+    if (below(2)) draw_order(p);
     p->bias = w->bias;
     for (size_t i = p->nbias = (size_t)below(MAX_BIAS + 1); i-- > 0;)
         w->bias[i] = (struct logit_bias){(int32_t)below(vocab), (float)between(-10, 10)};
@@ -81,7 +95,8 @@ static void ask(struct lm *lm, struct sampler *s, struct wish *w, int32_t token)
     size_t n = sampler_changes(s, &w->p, &w->h, &changes);
     int64_t row = lm_ask(lm, lm_add(lm, token, 0, 0));
     w->pick = lm_pick(lm, row, &d, changes, n, w->masked ? w->mask : NULL);
-    if (w->pick < 0) die("not taken", "");
+    if ((w->pick < 0) != (d.apart && lm->picks.all)) die("not taken, or in another order", "");
+    orders[d.apart]++;
 }
 
 static void launch(struct lm *lm) {
@@ -119,6 +134,7 @@ static void every_row(struct lm *lm, struct sampler *s, struct wish *w) {
         launch(lm);
         for (int64_t i = 0; i < rows; i++) {
             int32_t want = here(lm, s, &w[i], lm->logits + i * lm->vocab);
+            if (w[i].pick < 0) continue;
             w[i].got = lm_chosen(lm, w[i].pick);
             none += want < 0;
             if (w[i].got != want) {
@@ -145,6 +161,7 @@ static void compare(struct lm *lm, struct sampler *s, struct wish *w) {
     launch(lm);
     for (int64_t i = 0; i < rows; i++) {
         int32_t want = here(lm, s, &w[i], lm->logits + i * lm->vocab);
+        if (w[i].pick < 0) continue;
         w[i].got = lm_chosen(lm, w[i].pick);
         if (w[i].got == want) continue;
         fprintf(stderr, "token %d: %d and not %d: %g top_k %lld top_p %g min_p %g mask %d\n",
@@ -154,6 +171,7 @@ static void compare(struct lm *lm, struct sampler *s, struct wish *w) {
     }
     lm->by_row = true;
     int64_t i = below(rows);
+    if (w[i].pick < 0) return;
     ask(lm, s, &w[i], tokens[i]);
     launch(lm);
     if (lm_chosen(lm, w[i].pick) != w[i].got) die("another token alone", "");
@@ -166,23 +184,37 @@ static int by_logit(const void *a, const void *b) {
     return x->logprob < y->logprob ? 1 : x->logprob > y->logprob ? -1 : x->id - y->id;
 }
 
+/* Share of each after what is cut away, one after the other. */
 static void expect(const struct sampling *p, const float *logits, int n, double *out) {
     struct likelihood *all = malloc((size_t)n * sizeof *all);
-    double sum = 0, most;
-    int kept = p->top_k && p->top_k < n ? (int)p->top_k : n, last = 0;
+    double heat = 1, sum;
+    int kept = n;
     if (!all) die("no memory", "");
     for (int i = 0; i < n; i++)
         all[i] = (struct likelihood){i, logits[i]};
     qsort(all, (size_t)n, sizeof *all, by_logit);
-    while (kept > 1 && exp((all[kept - 1].logprob - all[0].logprob) / p->temperature) < p->min_p)
-        kept--;
+#define SHARE(i) exp((all[i].logprob - all[0].logprob) / heat)
+    for (const char *c = *p->order ? p->order : "tmkp"; *c; c++) {
+        int last = 0;
+        sum = 0;
+        for (int i = 0; i < kept; i++)
+            sum += SHARE(i);
+        double most = sum * p->top_p;
+        if (*c == 't') heat = p->temperature;
+        if (*c == 'k' && p->top_k && p->top_k < kept) kept = (int)p->top_k;
+        while (*c == 'm' && kept > 1 && SHARE(kept - 1) < p->min_p)
+            kept--;
+        for (sum = 0; *c == 'p' && last < kept && (!last || sum < most); last++)
+            sum += SHARE(last);
+        if (*c == 'p') kept = last;
+    }
+    sum = 0;
     for (int i = 0; i < kept; i++)
-        sum += exp((all[i].logprob - all[0].logprob) / p->temperature);
-    for (most = sum * p->top_p, sum = 0; last < kept && (!last || sum < most); last++)
-        sum += exp((all[last].logprob - all[0].logprob) / p->temperature);
+        sum += SHARE(i);
     memset(out, 0, (size_t)n * sizeof *out);
-    for (int i = 0; i < last; i++)
-        out[all[i].id] = exp((all[i].logprob - all[0].logprob) / p->temperature) / sum;
+    for (int i = 0; i < kept; i++)
+        out[all[i].id] = SHARE(i) / sum;
+#undef SHARE
     free(all);
 }
 
@@ -190,7 +222,7 @@ static void check_shares(void) {
     enum { N = 30, TRIES = 40000 };
     struct sampler *s = sampler_make(N);
     if (!s) die("no memory", "");
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 24; round++) {
         float logits[N], row[N];
         double want[N];
         int count[N] = {0};
@@ -200,6 +232,7 @@ static void check_shares(void) {
         p.top_k = round % 3 ? 1 + below(N) : 0;
         p.top_p = round % 2 ? between(0.2, 1) : 1;
         p.min_p = round % 4 ? 0 : between(0, 0.3);
+        if (round >= 12) draw_order(&p);
         for (int i = 0; i < N; i++)
             logits[i] = (float)between(-4, 4);
         expect(&p, logits, N, want);
@@ -253,6 +286,7 @@ static int32_t by_definition(const struct drawing *d, const float *logits, int n
         id = kept;
     }
     if (d->cold <= 0) id = all[0].id;
+    if (best == -INFINITY) id = -1; /* nothing may come */
     free(all);
     return id;
 }
@@ -283,6 +317,7 @@ static void check_long_rows(void) {
         w.p.repetition = 1;
         w.p.frequency = w.p.presence = 0;
         w.p.nbias = 0;
+        *w.p.order = 0;
         if (round % 5 == 0) w.p.top_k = 1 + below(n);
         draw_logits(row, n, round);
         struct drawing d = sampler_drawing(&w.p, n, 0);
@@ -314,6 +349,7 @@ int main(int argc, char **argv) {
     if (s && every) every_row(lm, s, w);
     for (int i = 0; s && !every && i < LAUNCHES; i++)
         compare(lm, s, w);
+    if (s && !every && lm->picks.all && (!orders[0] || !orders[1])) die("one order alone", "");
     for (int i = 0; i < MAX_ROWS; i++)
         free(w[i].mask);
     sampler_free(s);
