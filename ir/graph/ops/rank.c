@@ -1,4 +1,5 @@
 #include "ir/graph/op_util.h"
+#include <math.h>
 #include <string.h>
 
 static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
@@ -8,6 +9,13 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
            et_op_error(g, n, "rank of a single number: it needs at least one dimension");
 }
 
+/* NaN counts as minus infinity. */
+static et_expr counted(et_lower *lo, const et_node *n, const et_expr *index) {
+    et_expr e = et_arg_at(lo, n, 0, index);
+    if (!et_dtype_is_float(et_arg_shape(lo->g, n, 0)->dtype)) return e;
+    return et_op2(lo->g->exprs, ET_X_MAX, e, et_float(lo->g->exprs, -INFINITY));
+}
+
 static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_exprs *p = lo->g->exprs;
     const et_shape *x = et_arg_shape(lo->g, n, 0);
@@ -15,7 +23,7 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_expr from[ET_MAX_RANK], other = et_var(p, var);
     memcpy(from, index, (size_t)x->rank * sizeof *from);
     from[last] = other;
-    et_expr mine = et_arg_at(lo, n, 0, index), its = et_arg_at(lo, n, 0, from);
+    et_expr mine = counted(lo, n, index), its = counted(lo, n, from);
     et_expr before =
         et_op2(p, ET_X_AND, et_op2(p, ET_X_EQ, its, mine), et_op2(p, ET_X_LT, other, index[last]));
     before = et_op2(p, ET_X_OR, et_op2(p, ET_X_LT, mine, its), before);
@@ -24,7 +32,8 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
 }
 
 static double element(const et_tensor_data *t, int64_t i) {
-    return et_dtype_is_float(t->dtype) ? (double)t->f[i] : (double)t->i[i];
+    double v = et_dtype_is_float(t->dtype) ? (double)t->f[i] : (double)t->i[i];
+    return isnan(v) ? -INFINITY : v;
 }
 
 static bool interp(const et_interp_args *a) {
