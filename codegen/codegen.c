@@ -68,7 +68,9 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
         return false;
     }
     int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * et_layout_groups(fr->layout);
-    if (s->wn * s->wk * s->wm != waves || s->tm % (16 * s->wm) || !et_step_divides_columns(s) ||
+    int parts = s->wn * s->wk * s->wm;
+    bool all = parts == waves || (parts < waves && s->stage_b < 0 && s->wm == 1);
+    if (!all || s->tm % (16 * s->wm) || !et_step_divides_columns(s) ||
         et_step_chunk(f, s) % (k * s->wk)) {
         cg_error(g, "%s: a contraction of %d x %d by %d does not divide among %d x %d x %d waves",
                  f->name, s->tm, s->tn, et_step_chunk(f, s), s->wn, s->wk, s->wm);

@@ -16,6 +16,11 @@ static bool are_waves(const eti_parser *p, int n) {
     return n * 64 == p->p->workgroup || n * 32 == p->p->workgroup;
 }
 
+/* Waves that have no part of a product may be left. */
+static bool has_waves(const eti_parser *p, int n) {
+    return n * 32 <= p->p->workgroup;
+}
+
 /* A buffer that the text calls NAME, or NULL for none given: made when there is none of that name.
  * It must be as the step needs it. */
 static int buffer(eti_parser *p, const char *name, et_loc loc, const char *fallback, et_dtype dtype,
@@ -99,7 +104,7 @@ static et_loc division(eti_parser *p, et_step *s, int *out_by) {
     }
     if (p->broken) return loc;
     int before = p->errors;
-    if (!are_waves(p, s->wn * s->wk * s->wm))
+    if (!has_waves(p, s->wn * s->wk * s->wm))
         eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn * s->wm,
                   s->wk, p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
     else if (s->wm > 1 && s->tm % (16 * s->wm))

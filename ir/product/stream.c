@@ -134,9 +134,10 @@ static bool plan_side(const et_product_cx *g, const et_mainloop *c, const et_aux
                           .wide = wide};
     out->copies = (items + wave - 1) / wave;
     int64_t next = et_stream_apart(g->p, c->s, b->load) * bits / 8;
-    if ((c->run || c->bf16 || b->group == 1) && !wide && next > 0 && wave % pieces == 0)
+    bool whole = items % wave == 0 || items < wave;
+    if ((c->run || c->bf16 || b->group == 1) && !wide && next > 0 && wave % pieces == 0 && whole)
         out->on = next * (wave / pieces);
-    return items % wave == 0 || wave % items == 0;
+    return true;
 }
 
 const et_auxiliaries *et_auxiliaries_plan(const et_product_cx *g, const et_mainloop *c,

@@ -224,7 +224,7 @@ typedef struct et_step {
     int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
     int wn, wk;          /* waves along n and along k */
     et_product_plan plan[ET_PLANS];
-    int wm; /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
+    int wm; /* along m, with a pipeline; wn * wk * wm = waves per workgroup; without, at most */
     /* KC: a multiple of the matrix instruction's k times wk. Of what goes through local memory it
      * is the k of a chunk; where b does not, A is room for staged rows, which the plan cuts. */
     int stage_a; /* local, operand type, [tm][kc]: staged rows of a; or, with a multistage pipeline

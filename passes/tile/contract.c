@@ -102,6 +102,21 @@ static bool turns(const et_contract_tiler *c, const et_step *s) {
            et_bounds(c->t.x, s->mlive, &lo, &rows) && rows > 4;
 }
 
+/* Of MOST waves that may share k as many as have whole units of it, where the weights of few rows
+ * may stream: no stage of a stream has a chunk that is not full. The others multiply nothing. All
+ * of them where that left more than half without work. */
+static int waves_along_k(const et_contract_tiler *c, const et_step *s, int most) {
+    const et_machine *m = c->t.opt->machine;
+    int unit = m->k_bytes / et_dtype_bytes(s->operand), waves = most;
+    int64_t k;
+    if (!et_may_stream(c->t.opt) || m->dies > 1 || c->t.opt->same_sums ||
+        et_cut_rows(c) > ET_TILE_FEW || !et_is_int(c->t.x, s->kextent, &k) || k % unit)
+        return most;
+    while (k / unit % waves)
+        waves--;
+    return 2 * waves < most ? most : waves;
+}
+
 /* As many waves along n as have whole columns; OWN: one, with all of them. Where the order of sums
  * says how many share k, so many; false where the others cannot have whole columns then. */
 static bool deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
@@ -115,7 +130,7 @@ static bool deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
     }
     while (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn)
         s->wn /= 2;
-    s->wk = waves / s->wn;
+    s->wk = waves_along_k(c, s, waves / s->wn);
     return true;
 }
 
@@ -353,20 +368,38 @@ static bool streams(const et_contract_tiler *c) {
            et_cut_rows(c) <= ET_TILE_FEW && et_stream_step(c->t.p, &c->t.f) >= 0;
 }
 
+/* The function just built is the grid's, without being the program's. */
+static void lend_function(et_contract_tiler *c) {
+    et_program *p = c->t.p;
+    ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
+    p->funcs[p->nfuncs] = c->t.f;
+    c->t.grid.func = p->nfuncs;
+}
+
+/* Do waves without a part of k pay? They do in tiles that all run at once, which are on more CUs. */
+static bool wastes_waves(et_contract_tiler *c) {
+    const et_step *s = product_of(&c->t.f);
+    int64_t lo, tiles;
+    if (s->wn * s->wk * s->wm == c->t.opt->machine->waves) return false;
+    lend_function(c);
+    return et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) && tiles > c->cus;
+}
+
 /* Are its weights kept from the weight stream? Those that are computed are where the last tile has
  * fewer columns: then every lane loads what it multiplies itself, scales a byte at a time. Others
  * are where waves cannot share the k: 2880 is no multiple of what four of them take. */
-static bool misses_stream(const et_contract_tiler *c) {
+static bool misses_stream(et_contract_tiler *c) {
     const et_machine *m = c->t.opt->machine;
     const et_step *s = product_of(&c->t.f);
     if (!et_may_stream(c->t.opt) || m->dies > 1 || et_cut_rows(c) > ET_TILE_FEW) return false;
+    if (wastes_waves(c)) return true;
     if (c->plain) return !et_product_use_of(c->t.p, &c->t.f, s, m).streamed;
     return !c->computed || et_stream_step(c->t.p, &c->t.f) < 0 || !et_stream_is_full(c->t.p, s);
 }
 
 /* Weights of chosen experts, which all CUs have waited for, streamed as they are or to be decoded?
  */
-static bool streams_routed(const et_contract_tiler *c) {
+static bool streams_routed(et_contract_tiler *c) {
     bool routed = et_x(c->t.x, product_of(&c->t.f)->kextent)->op == ET_X_SELECT;
     return routed && (streams(c) || (c->computed > 0 && et_may_stream(c->t.opt) &&
                                      c->t.opt->machine->dies == 1 && !misses_stream(c)));
@@ -374,7 +407,7 @@ static bool streams_routed(const et_contract_tiler *c) {
 
 /* In so few rounds that CUs end each of them together? Not with quantised values, which keep a CU
  * busy beside memory, except where all CUs have waited for the router before. */
-static bool has_few_rounds(const et_contract_tiler *c) {
+static bool has_few_rounds(et_contract_tiler *c) {
     enum { FEW_ROUNDS = 4 };
     int64_t lo, tiles;
     return (streams(c) || streams_routed(c)) &&
@@ -390,7 +423,7 @@ static bool may_be_empty(const et_contract_tiler *c) {
 }
 
 /* Has a stage of the weight stream less than a line of memory of each row? */
-static bool splits_lines(const et_contract_tiler *c) {
+static bool splits_lines(et_contract_tiler *c) {
     enum { LINE = 128 };
     const et_step *s = product_of(&c->t.f);
     return (streams(c) || streams_routed(c)) &&
@@ -400,7 +433,7 @@ static bool splits_lines(const et_contract_tiler *c) {
 /* The time that the last round of experts' tiles leaves over: a CU without one has its share of
  * memory all the same, for what comes after them. Where tiles may be empty that is half a round, as
  * often as not. */
-static double left_over(const et_contract_tiler *c, const et_grid_cost *cost) {
+static double left_over(et_contract_tiler *c, const et_grid_cost *cost) {
     const et_machine *m = c->t.opt->machine;
     double round = cost->memory_bytes / (m->hbm_gbs * 1e3) * m->cus / cost->tiles;
     if (may_be_empty(c)) return round / 2;
@@ -416,9 +449,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     const et_machine *m = c->t.opt->machine;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double sum = 0;
-    ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
-    p->funcs[p->nfuncs] = c->t.f;
-    c->t.grid.func = p->nfuncs;
+    lend_function(c);
     et_grid_cost costs[ET_SAMPLES];
     et_sample_symbols(c->t.x, syms);
     et_grid_costs(p, &c->t.grid, m, syms, costs);

@@ -97,11 +97,15 @@ val cg_auxiliary_units(cg *g, const et_contract *c, const et_raw *r, val chunk, 
 
 /* ---- by the producer ---- */
 
-/* The lane's copy of a chunk, of those from number FIRST on. */
+/* The lane's copy of a chunk, of those from number FIRST on. Lanes past the last one make that once
+ * more. */
 static val item_of(cg *g, const et_contract *c, const et_auxiliary *side, int first) {
-    int items = c->p.s->tn * side->pieces;
+    int left = c->p.s->tn * side->pieces - first;
     val lane = g->lane;
-    if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
+    if (left < g->t->wave && !(left & (left - 1)))
+        lane = LLVMBuildAnd(g->b, lane, cg_i32(g, left - 1), "");
+    else if (left < g->t->wave)
+        lane = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){lane, cg_i32(g, left - 1)});
     return cg_addi(g, lane, first);
 }
 

@@ -48,8 +48,18 @@ static void write_sum(cg *g, const et_contract *c, int p, val m0, val n0, val su
     }
 }
 
+/* Has this wave a part of the product? NULL: all have. */
+static val has_part(cg *g, const et_step *s) {
+    int parts = s->wn * s->wk * s->wm;
+    if (parts >= g->p->workgroup / g->t->wave) return NULL;
+    return cg_icmp(g, LLVMIntSLT, g->wave, cg_i32(g, parts));
+}
+
 void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
     const et_step *s = c->p.s;
+    val part = has_part(g, s);
+    cg_if one;
+    if (part) cg_if_begin(g, &one, part);
     for (int ms = 0; ms < c->p.msub / c->p.bands; ms++) {
         cg_if live;
         val m16 = cg_addi(g, c->at.m0, (int64_t)c->p.next_m * ms),
@@ -64,6 +74,7 @@ void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
             }
         if (!sure) cg_if_end(g, &live);
     }
+    if (part) cg_if_end(g, &one);
 }
 
 /* The waves' parts of k, summed in their order into the first. */
