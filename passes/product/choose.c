@@ -17,6 +17,12 @@ static int ring_units(const et_mainloop *c, int wide, int bytes) {
     return units;
 }
 
+/* The same of a tile that has room for all of its k in a stage: one chunk, or 0. */
+static int all_units(const et_mainloop *c, int wide, int bytes) {
+    int64_t stage = (int64_t)c->s->nacc * c->s->tn * c->k * c->bits / 8;
+    return c->k > 0 && c->k % wide == 0 && stage <= bytes ? (int)(c->k / wide) : 0;
+}
+
 /* Chunks of so much of k are all whole, and lanes copy the same pieces of all rows. */
 static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
     int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
@@ -117,7 +123,8 @@ static void rows(const et_product_cx *g, et_mainloop *c, bool own);
 static bool find_units(const et_product_cx *g, const et_mainloop *by, et_decode_as as,
                        et_mainloop *out) {
     int wide = by->s->wk * by->unit_k, units = ring_units(by, wide, g->p->ring.bytes);
-    int most = room_of_row(g, by, true) / wide;
+    int most = room_of_row(g, by, true) / wide, all = all_units(by, wide, g->p->ring.bytes);
+    units = all > units ? all : units;
     for (units = units < most ? units : most; units > 0; units--) {
         et_mainloop now = *by;
         if (!may_stream(g, by, wide * units) || !et_mainloop_compute(g, &now, units)) continue;

@@ -102,44 +102,12 @@ static bool turns(const et_contract_tiler *c, const et_step *s) {
            et_bounds(c->t.x, s->mlive, &lo, &rows) && rows > 4;
 }
 
-/* Of MOST waves that may share k as many as have whole units of it, where the weights of few rows
- * may stream: no stage of a stream has a chunk that is not full. The others multiply nothing. All
- * of them where that left more than half without work. */
-static int waves_along_k(const et_contract_tiler *c, const et_step *s, int most) {
-    const et_machine *m = c->t.opt->machine;
-    int unit = m->k_bytes / et_dtype_bytes(s->operand), waves = most;
-    int64_t k;
-    if (!et_may_stream(c->t.opt) || m->dies > 1 || c->t.opt->same_sums ||
-        et_cut_rows(c) > ET_TILE_FEW || !et_is_int(c->t.x, s->kextent, &k) || k % unit)
-        return most;
-    while (k / unit % waves)
-        waves--;
-    return 2 * waves < most ? most : waves;
-}
-
-/* As many waves along n as have whole columns; OWN: one, with all of them. Where the order of sums
- * says how many share k, so many; false where the others cannot have whole columns then. */
-static bool deal_waves(const et_contract_tiler *c, et_step *s, bool own) {
-    int waves = c->t.opt->machine->waves;
-    s->wn = own ? 1 : waves;
-    if (c->order) {
-        s->wk = c->order->waves;
-        s->wn = waves / s->wk;
-        return s->wk * s->wn == waves && c->order->lane > 0 &&
-               (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn) == 0;
-    }
-    while (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn)
-        s->wn /= 2;
-    s->wk = waves_along_k(c, s, waves / s->wn);
-    return true;
-}
-
 static void lay_out(et_contract_tiler *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
     int bytes = et_dtype_bytes(s->operand);
     bool own = c->plain && !c->order && et_tile_own_rows(&c->t, s);
-    deal_waves(c, s, own);
+    et_tile_deal_waves(c, s, own);
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
     int at = f->lds_bytes;
     for (int a = 0; a < s->nacc; a++)
@@ -256,7 +224,7 @@ static bool contract_step(et_contract_tiler *c) {
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     if (c->narrow && !c->plain) return true;
-    bool dealt = deal_waves(c, &s, false);
+    bool dealt = et_tile_deal_waves(c, &s, false);
     if (c->ring ? !et_tile_ring_has_order(c) : !dealt) return c->unfit = true;
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
@@ -376,7 +344,8 @@ static void lend_function(et_contract_tiler *c) {
     c->t.grid.func = p->nfuncs;
 }
 
-/* Do waves without a part of k pay? They do in tiles that all run at once, which are on more CUs. */
+/* Are waves left without a part of k where that does not pay? It does in tiles that all run at
+ * once, which are on more CUs. */
 static bool wastes_waves(et_contract_tiler *c) {
     const et_step *s = product_of(&c->t.f);
     int64_t lo, tiles;

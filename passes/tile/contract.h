@@ -56,6 +56,11 @@ static inline int et_round16(int n) {
 /* ---- guard.c ---- */
 et_expr et_tile_guard(et_contract_tiler *); /* when the tile has products; none: always */
 
+/* ---- waves.c ---- */
+/* As many waves along n as have whole columns; OWN: one, with all of them. Where the order of sums
+ * says how many share k, so many; false where the others cannot have whole columns then. */
+bool et_tile_deal_waves(const et_contract_tiler *, et_step *, bool own);
+
 /* ---- order.c ---- */
 /* Are the group's products number P and Q added up in the same order, as far as that is to be any?
  */

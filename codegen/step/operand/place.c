@@ -54,7 +54,7 @@ void cg_contract_place(cg *g, et_contract *c) {
         ng = digit(g, &rest, s->wn);
         c->at.m0 = digit(g, &rest, s->wm);
     }
-    c->at.ks = digit(g, &rest, s->wk); /* waves that are left do what others do, and store nothing */
+    c->at.ks = digit(g, &rest, s->wk); /* waves that are left do what others do, and store none */
     c->at.m0 = cg_muli(g, c->at.m0, c->p.bands > 1 ? 16 : (int64_t)c->p.msub * 16);
     c->at.n0 = cg_muli(g, ng, (int64_t)c->p.nsub * 16);
     if (c->p.next_n > 16) { /* pieces of a group's waves are beside each other */
