@@ -196,9 +196,10 @@ json_t *convert_responses(const json_t *body, struct fault *f) {
 /* ---- messages ---- */
 
 static json_t *dumped(const json_t *value) {
-    char *text = json_dumps(value ? value : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
-    json_t *string = text ? json_string(text) : NULL;
-    free(text);
+    struct buffer b = {0};
+    buffer_json(&b, value ? json_incref((json_t *)value) : json_null());
+    json_t *string = b.failed ? NULL : json_stringn(b.data, b.n);
+    buffer_free(&b);
     return string;
 }
 

@@ -1,10 +1,11 @@
 /* /v1/messages, as Anthropic's programs expect it: one text as a list of blocks. */
 #include "examples/llm/api/form.h"
+#include "examples/llm/base/json_text.h"
 #include <string.h>
 
 static json_t *input_of(const struct tool_call *c) {
-    json_t *input = c->arguments.n ? json_loadb(c->arguments.data, c->arguments.n,
-                                                JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL)
+    json_t *input = c->arguments.n ? json_text(c->arguments.data, c->arguments.n,
+                                               JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL)
                                    : NULL;
     if (json_is_object(input)) return input;
     json_decref(input);

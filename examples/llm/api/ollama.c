@@ -1,5 +1,6 @@
 /* Ollama's /api/chat and /api/generate: requests as those of chat, answers as lines of JSON. */
 #include "examples/llm/api/form.h"
+#include "examples/llm/base/json_text.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -51,9 +52,13 @@ static json_t *message_of(const json_t *message) {
     json_array_foreach(json_object_get(copy, "tool_calls"), i, call) {
         json_t *function = json_object_get(call, "function");
         json_t *arguments = json_object_get(function, "arguments");
-        char *text = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
-        if (text) json_object_set_new(function, "arguments", json_string(text));
-        free(text);
+        struct buffer text = {0};
+        if (json_is_object(arguments)) {
+            buffer_json(&text, json_incref(arguments));
+            json_object_set_new(function, "arguments",
+                                json_stringn(text.data ? text.data : "", text.n));
+        }
+        buffer_free(&text);
         if (!json_object_get(call, "type"))
             json_object_set_new(call, "type", json_string("function"));
     }
@@ -143,8 +148,8 @@ static json_t *calls_of(const struct part *p) {
     json_t *list = json_array();
     for (int i = 0; i < p->ncalls; i++) {
         const struct tool_call *c = &p->calls[i];
-        json_t *arguments = json_loadb(c->arguments.data ? c->arguments.data : "", c->arguments.n,
-                                       JSON_ALLOW_NUL, NULL);
+        json_t *arguments = json_text(c->arguments.data ? c->arguments.data : "", c->arguments.n,
+                                      JSON_ALLOW_NUL, NULL);
         json_array_append_new(list, json_pack("{s:{s:o, s:o}}", "function", "name",
                                               answer_string(&c->name), "arguments",
                                               arguments ? arguments : json_object()));

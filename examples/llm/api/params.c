@@ -1,6 +1,7 @@
 /* The parameters of requests, a row for each. */
 #include "examples/llm/api/request.h"
 #include "examples/llm/api/tools/tools.h"
+#include "examples/llm/base/json_text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,8 @@ static bool read_schema(const struct api_model *m, struct request *r, const char
     (void)m;
     /* vLLM takes its text too. */
     if (json_is_string(v))
-        v = r->parsed = json_loadb(json_string_value(v), json_string_length(v),
-                                   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+        v = r->parsed = json_text(json_string_value(v), json_string_length(v),
+                                  JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
     if (!json_is_object(v) && !json_is_boolean(v)) return wrong(f, name, "a JSON schema");
     r->schema = v;
     return set_form(r, name, FORM_SCHEMA, f);

@@ -119,6 +119,14 @@ static json_t *alternatives_of(const json_t *e) {
     return top;
 }
 
+/* Is it a token that the text does not show? */
+static bool is_hidden(const struct part *p, int32_t id) {
+    size_t bytes;
+    bool special = false;
+    tokenizer_bytes(p->answer->model->tokenizer, id, &bytes, &special);
+    return special && !p->answer->request->specials;
+}
+
 /* The prompt's tokens in front of those of the text; nothing is known of the first. */
 static void add_prompt(struct part *p, json_t *words, json_t *numbers, json_t *tops,
                        json_t *offsets) {
@@ -127,7 +135,8 @@ static void add_prompt(struct part *p, json_t *words, json_t *numbers, json_t *t
         json_t *word = json_is_object(e) ? json_incref(json_object_get(e, "token"))
                                          : text_of(p->answer->model->tokenizer, p->prompt->v[i]);
         json_array_append_new(offsets, json_integer((json_int_t)p->offset));
-        for (const char *c = json_string_value(word); c && *c; c++)
+        bool hidden = is_hidden(p, p->prompt->v[i]);
+        for (const char *c = json_string_value(word); c && *c && !hidden; c++)
             p->offset += ((unsigned char)*c & 0xc0) != 0x80;
         json_array_append_new(words, word);
         json_array_append_new(

@@ -1,4 +1,5 @@
 #include "examples/llm/base/buffer.h"
+#include "examples/llm/base/json_text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +50,13 @@ static int take(const char *data, size_t bytes, void *b) {
 }
 
 void buffer_json(struct buffer *b, json_t *value) {
+    size_t before = b->n;
     if (!value || json_dump_callback(value, take, b, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         b->failed = true;
     json_decref(value);
+    if (b->n == before) return;
+    b->n = before + json_unmark(b->data + before, b->n - before);
+    b->data[b->n] = 0;
 }
 
 void buffer_drop(struct buffer *b, size_t bytes) {

@@ -16,7 +16,8 @@ struct buffer {
 void buffer_add(struct buffer *, const void *data, size_t bytes);
 void buffer_text(struct buffer *, const char *text);
 void buffer_format(struct buffer *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* As compact JSON; takes the reference, and a NULL fails the buffer. */
+/* As compact JSON, with large integers of json_text as they came; takes the reference, and a NULL
+ * fails the buffer. */
 void buffer_json(struct buffer *, json_t *value);
 /* Takes the first BYTES away. */
 void buffer_drop(struct buffer *, size_t bytes);

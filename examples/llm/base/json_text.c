@@ -43,6 +43,8 @@ static void mark(const char *text, size_t n, struct buffer *out) {
 }
 
 json_t *json_text(const char *text, size_t n, size_t flags, json_error_t *error) {
+    json_error_t unasked;
+    if (!error) error = &unasked;
     json_t *value = json_loadb(text, n, flags, error);
     if (value || json_error_code(error) != json_error_numeric_overflow) return value;
     struct buffer b = {0};
@@ -51,4 +53,39 @@ json_t *json_text(const char *text, size_t n, size_t flags, json_error_t *error)
     value = b.failed ? NULL : json_loadb(b.data, b.n, flags, &other);
     buffer_free(&b);
     return value;
+}
+
+const char *json_large(const json_t *v) {
+    const char *text = json_string_value(v);
+    size_t n = strlen(JSON_LARGE);
+    if (!text || strncmp(text, JSON_LARGE, n)) return NULL;
+    text += n;
+    return *text && text[strspn(text, "-0123456789")] == 0 ? text : NULL;
+}
+
+/* The bytes of a marked integer at TEXT, quotes among them; 0: there is none. */
+static size_t marked_at(const char *text, size_t n) {
+    const size_t mark = strlen("\"" JSON_LARGE);
+    if (n < mark || memcmp(text, "\"" JSON_LARGE, mark) != 0) return 0;
+    size_t end = mark;
+    while (end < n && (text[end] == '-' || (text[end] >= '0' && text[end] <= '9')))
+        end++;
+    bool key = end + 1 < n && text[end + 1] == ':';
+    return end > mark && end < n && text[end] == '"' && !key ? end + 1 : 0;
+}
+
+size_t json_unmark(char *text, size_t n) {
+    size_t to = 0, mark = strlen("\"" JSON_LARGE);
+    if (!memchr(text, *JSON_LARGE, n)) return n;
+    for (size_t i = 0; i < n;) {
+        size_t marked = marked_at(text + i, n - i);
+        if (marked) {
+            memmove(text + to, text + i + mark, marked - mark - 1);
+            to += marked - mark - 1;
+            i += marked;
+        } else {
+            text[to++] = text[i++];
+        }
+    }
+    return to;
 }

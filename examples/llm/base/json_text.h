@@ -7,6 +7,12 @@
 
 #define JSON_LARGE "\x7f integer "
 
-/* As json_loadb. ERROR must not be NULL. */
+/* As json_loadb. */
 json_t *json_text(const char *text, size_t n, size_t flags, json_error_t *error);
+/* The digits of such an integer; NULL: it is none. */
+const char *json_large(const json_t *);
+/* JSON of N bytes that was written of such values, with their digits as integers again; how many
+ * bytes are left. */
+size_t json_unmark(char *text, size_t n);
+
 #endif

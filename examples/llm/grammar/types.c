@@ -1,4 +1,5 @@
 /* A set of schemas without alternatives: values that are told, or a rule for each type. */
+#include "examples/llm/base/buffer.h"
 #include "examples/llm/grammar/schema.h"
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +65,11 @@ int32_t schema_values(struct maker *m, const json_t *values) {
     size_t *bytes = calloc(n + 1, sizeof *bytes);
     bool ok = texts && bytes;
     for (size_t i = 0; ok && i < n; i++) {
-        texts[i] = json_dumps(json_array_get(values, i), JSON_COMPACT | JSON_ENCODE_ANY);
-        ok = texts[i] != NULL;
-        if (ok) bytes[i] = strlen(texts[i]);
+        struct buffer b = {0};
+        buffer_json(&b, json_incref(json_array_get(values, i)));
+        ok = !b.failed;
+        texts[i] = b.data;
+        bytes[i] = b.n;
     }
     int32_t rule = ok ? words_rule(m->r, (const char *const *)texts, bytes, n)
                       : schema_refuse(m, "cannot write the values of", "enum");

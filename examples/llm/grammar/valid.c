@@ -1,4 +1,5 @@
 /* Does a value fit a schema? Asked of values that a schema tells. */
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/grammar/schema.h"
 #include <math.h>
 #include <stdlib.h>
@@ -7,14 +8,14 @@
 static bool fits(struct maker *m, const json_t *s, const json_t *v, int depth);
 
 static bool is_integer(const json_t *v) {
-    return json_is_integer(v) ||
+    return json_is_integer(v) || json_large(v) ||
            (json_is_real(v) && json_real_value(v) == floor(json_real_value(v)));
 }
 
 static bool is_type(const char *type, const json_t *v) {
     if (!strcmp(type, "integer")) return is_integer(v);
-    return (!strcmp(type, "number") && json_is_number(v)) ||
-           (!strcmp(type, "string") && json_is_string(v)) ||
+    return (!strcmp(type, "number") && (json_is_number(v) || json_large(v))) ||
+           (!strcmp(type, "string") && json_is_string(v) && !json_large(v)) ||
            (!strcmp(type, "boolean") && json_is_boolean(v)) ||
            (!strcmp(type, "null") && json_is_null(v)) ||
            (!strcmp(type, "array") && json_is_array(v)) ||
@@ -45,16 +46,18 @@ static bool is_among(const json_t *values, const json_t *v) {
     return false;
 }
 
+static double number_of(const json_t *v) {
+    return json_large(v) ? strtod(json_large(v), NULL) : json_number_value(v);
+}
+
 static bool number_fits(const json_t *s, const json_t *v) {
     const json_t *least = json_object_get(s, "minimum"), *most = json_object_get(s, "maximum");
     const json_t *above = json_object_get(s, "exclusiveMinimum");
     const json_t *below = json_object_get(s, "exclusiveMaximum");
     const json_t *factor = json_object_get(s, "multipleOf");
-    double x = json_number_value(v);
-    if ((least && x < json_number_value(least)) || (most && x > json_number_value(most)))
-        return false;
-    if ((above && x <= json_number_value(above)) || (below && x >= json_number_value(below)))
-        return false;
+    double x = number_of(v);
+    if ((least && x < number_of(least)) || (most && x > number_of(most))) return false;
+    if ((above && x <= number_of(above)) || (below && x >= number_of(below))) return false;
     if (!factor) return true;
     double times = x / json_number_value(factor);
     return fabs(times - round(times)) < 1e-9 * fmax(1, fabs(times));
@@ -176,7 +179,7 @@ static bool own_fits(struct maker *m, const json_t *s, const json_t *v, int dept
     if (!type_fits(json_object_get(s, "type"), v)) return false;
     if ((same && !equal(same, v)) || (values && values != m->told && !is_among(values, v)))
         return false;
-    if (json_is_number(v)) return number_fits(s, v);
+    if (json_is_number(v) || json_large(v)) return number_fits(s, v);
     if (json_is_string(v)) return string_fits(m, s, v);
     if (json_is_array(v)) return array_fits(m, s, v, depth);
     return !json_is_object(v) || object_fits(m, s, v, depth);

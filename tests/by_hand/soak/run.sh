@@ -131,7 +131,8 @@ one() {
 
 # Each with a kernel of its own; fewer than all may be loaded.
 loading() {
-    serve --cache cache --context 128 --slots 8 --models "${folders#,}" --models-max "$most"
+    # The same bits in any company, which kernels with several variants have on request.
+    serve --cache cache --context 128 --slots 8 --same-sums --models "${folders#,}" --models-max "$most"
     client loading "$address" "$seconds" "$clients" requests
     stop
 }

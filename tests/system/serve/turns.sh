@@ -39,5 +39,24 @@ good /v1/chat/completions "{\"messages\":[$twice],\"max_tokens\":1}" "\"prompt_t
 tools='{"name":"time","input_schema":{"type":"object","properties":{},"additionalProperties":false}}'
 good /v1/messages "{\"max_tokens\":200,\"temperature\":1,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[$tools],\"tool_choice\":{\"type\":\"any\",\"disable_parallel_tool_use\":true}}" '"stop_reason":"tool_use"'
 [ "$(grep -o '"type":"tool_use"' answer | wc -l)" = 1 ] || die 'several calls'
+
+# Integers beyond 64 bits stay themselves, wherever a schema, a call or a tool has them.
+big=123456789012345678901234567890
+for schema in "{\"const\":$big}" "{\"type\":\"integer\",\"enum\":[\"$big\",$big]}" "{\"enum\":[$big],\"minimum\":5}"; do
+    good /v1/completions "{\"prompt\":\"x\",\"max_tokens\":60,\"guided_json\":$schema}" "\"text\":\"$big\""
+done
+bad 400 /v1/completions "{\"prompt\":\"x\",\"guided_json\":{\"type\":\"string\",\"enum\":[$big]}}" 'nothing fits'
+tools="{\"name\":\"time\",\"input_schema\":{\"type\":\"object\",\"properties\":{\"n\":{\"const\":$big}},\"required\":[\"n\"],\"additionalProperties\":false}}"
+ask="\"max_tokens\":200,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]"
+good /v1/messages "{$ask,\"tools\":[$tools],\"tool_choice\":{\"type\":\"any\"}}" "\"input\":{\"n\":$big}"
+tool="{\"type\":\"function\",\"function\":{\"name\":\"time\",\"parameters\":{\"const\":$big}}}"
+good /apply-template "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[$tool]}" "\\\"const\\\":$big}"
+spoken="{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"n\\\":$big}\"}}]}"
+good /v1/chat/completions "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},$spoken],\"max_tokens\":1}" '"prompt_tokens":'
+tokens=$(sed 's/.*"prompt_tokens":\([0-9]*\).*/\1/' answer)
+used="{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{\"n\":$big}}]}"
+good /v1/messages/count_tokens "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},$used]}" "\"input_tokens\":$tokens"
+# Where a prompt is told again, tokens that its text does not show take no room in it.
+good /v1/completions '{"prompt":"Once upon","echo":true,"logprobs":1,"max_tokens":0}' '"text_offset":[0,0,4]'
 stop
 [ $status -eq 0 ] || die "exit status $status"

@@ -2,6 +2,7 @@
  * FunctionGemma does; Gemma 4 writes the same between <|tool_call> and <tool_call|>, and its
  * strings between <|"|>. */
 #include "examples/llm/api/tools/tools.h"
+#include "examples/llm/base/json_text.h"
 #include <string.h>
 
 enum { MOST_DEPTH = 64 };
@@ -31,7 +32,7 @@ static json_t *word(const char **at, const char *end) {
     const char *to = *at;
     while (to > from && to[-1] == ' ')
         to--;
-    json_t *v = json_loadb(from, (size_t)(to - from), JSON_DECODE_ANY, NULL);
+    json_t *v = json_text(from, (size_t)(to - from), JSON_DECODE_ANY, NULL);
     return v || to == from ? v : json_stringn(from, (size_t)(to - from));
 }
 

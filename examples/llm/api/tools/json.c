@@ -1,6 +1,7 @@
 /* JSON in what models write, as it stands: numbers keep all their digits. */
 #include "examples/llm/api/tools/call.h"
 #include "examples/llm/api/tools/tools.h"
+#include "examples/llm/base/json_text.h"
 #include <string.h>
 
 ssize_t tools_json(const char *text, size_t n) {
@@ -63,7 +64,7 @@ static bool give(const struct writing *w, const struct collected *c) {
     if (c->name.failed || c->arguments.failed || !c->name.n) return false;
     if (!c->arguments.n) return tools_named(w, name, c->name.n, "{}", 2);
     if (*text != '"') return tools_named(w, name, c->name.n, text, c->arguments.n);
-    json_t *inner = json_loadb(text, c->arguments.n, JSON_DECODE_ANY, NULL);
+    json_t *inner = json_text(text, c->arguments.n, JSON_DECODE_ANY, NULL);
     bool ok = json_is_string(inner) &&
               tools_named(w, name, c->name.n, json_string_value(inner), json_string_length(inner));
     json_decref(inner);
@@ -128,7 +129,7 @@ json_t *tools_value(const struct writing *w, const char *name, size_t bytes, con
                     size_t nkey, const char *text, size_t n) {
     const json_t *schema = json_object_getn(parameters_of(w->tools, name, bytes), key, nkey);
     json_t *value = NULL;
-    if (!may_be_string(schema)) value = json_loadb(text, n, JSON_DECODE_ANY, NULL);
+    if (!may_be_string(schema)) value = json_text(text, n, JSON_DECODE_ANY, NULL);
     if (!value && schema && n == 4 && !memcmp(text, "True", 4)) value = json_true();
     if (!value && schema && n == 5 && !memcmp(text, "False", 5)) value = json_false();
     if (!value && schema && n == 4 && !memcmp(text, "None", 4)) value = json_null();
