@@ -60,10 +60,12 @@ static int64_t beside(const et_program *p, int bytes, uint32_t models) {
     return most;
 }
 
-static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t models) {
+/* Of slots of PARTS eighths of what the machine has. */
+static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t models,
+                       int parts) {
     enum { ALIGN = 1024 }; /* of rows that waves multiply together */
     const et_machine *m = opt->machine;
-    et_ring r = {.bytes = m->stream_kb << 10};
+    et_ring r = {.bytes = (m->stream_kb << 10) / 8 * parts};
     int most = 0;
     for (int i = 0; i < p->ngrids; i++) {
         int bytes = p->funcs[p->grids[i].func].lds_bytes;
@@ -93,6 +95,55 @@ static bool computes(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
+}
+
+/* How much of the weights to come the stages of RING hold, when these are full, a mean of all bytes
+ * that MODELS stream; and how many tasks do. */
+static double held(et_program *p, const et_pass_options *opt, uint32_t models, et_ring ring,
+                   int *out_tasks) {
+    et_ring before = p->ring;
+    double all = 0, sum = 0;
+    p->ring = ring;
+    *out_tasks = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        const et_func *f = &p->funcs[g->func];
+        if (!(models >> g->model & 1) || et_stream_problem(p, g)) continue;
+        double bytes = trips(p, g) * (double)et_stream_bytes(p, g);
+        int stage =
+            et_product_expect_stage(opt->machine->plans, p, f, &f->steps[et_stream_step(p, f)]);
+        if (!stage) continue;
+        all += bytes;
+        sum += bytes * ring.slots * stage;
+        ++*out_tasks;
+    }
+    p->ring = before;
+    return all > 0 ? sum / all : 0;
+}
+
+static bool has_one_row(const et_program *p, uint32_t models) {
+    int64_t lo, rows;
+    bool one = true;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_func *f = &p->funcs[p->grids[i].func];
+        if (!(models >> p->grids[i].model & 1) || et_stream_problem(p, &p->grids[i])) continue;
+        et_span(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
+        one &= rows <= 1;
+    }
+    return one;
+}
+
+/* Chunks are whole parts of k, so they fill large slots in part: then more slots that are smaller
+ * may hold more. Measured of one row. */
+static et_ring best_ring(et_program *p, const et_pass_options *opt, uint32_t models) {
+    const double gain = 1.1; /* less is not worth shorter chunks */
+    et_ring whole = ring_of(p, opt, models, 8), less = ring_of(p, opt, models, 6);
+    if (!has_one_row(p, models) || opt->orders || !opt->machine->plans || less.slots <= whole.slots)
+        return whole;
+    int tasks, those;
+    double by_whole = held(p, opt, models, whole, &tasks),
+           by_less = held(p, opt, models, less, &those);
+    return tasks == those && by_less > gain * by_whole ? less : whole;
 }
 
 /* The part of a grid's bytes that is read: where weights may be packed, they are assumed to be. */
@@ -263,12 +314,12 @@ bool et_pass_stream(et_pipeline *pl) {
     const et_machine *m = pl->opt->machine;
     uint32_t many = 0, models = et_may_stream(pl->opt) ? candidates(p, pl->opt, &many) : 0;
     /* Where the locals of all models leave so few stages, only models that need them stream. */
-    if (many && ring_of(p, pl->opt, models).slots <= ET_RING_MIN_SLOTS) models = many;
-    p->ring = ring_of(p, pl->opt, models);
+    if (many && ring_of(p, pl->opt, models, 8).slots <= ET_RING_MIN_SLOTS) models = many;
+    p->ring = ring_of(p, pl->opt, models, 8);
     await_all(p);
     for (int i = 0; i < ET_MAX_MODELS; i++)
         if ((models & ~many) >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
-    p->ring = ring_of(p, pl->opt, models);
+    p->ring = best_ring(p, pl->opt, models);
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
         g->streamed = models >> g->model & 1 && !et_stream_problem(p, g);

@@ -8,13 +8,10 @@ static const et_product_order *order_of(const et_product_cx *g, const et_mainloo
     return et_orders_product(g->orders, g->p, c->s->b[0]);
 }
 
-/* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a stage. */
+/* Of WIDE k each: as many as all rows of a chunk have room for in a stage. */
 static int ring_units(const et_mainloop *c, int wide, int bytes) {
     int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->bits / 8;
-    int units = 1;
-    while (2 * units * of_one <= bytes)
-        units *= 2;
-    return units;
+    return bytes > of_one ? (int)(bytes / of_one) : 1;
 }
 
 /* The same of a tile that has room for all of its k in a stage: one chunk, or 0. */

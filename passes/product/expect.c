@@ -47,6 +47,18 @@ bool et_product_expect(const et_product_options *o, const et_program *p, const e
     return is;
 }
 
+int et_product_expect_stage(const et_product_options *o, const et_program *p, const et_func *f,
+                            const et_step *s) {
+    et_arena *arena = et_arena_create();
+    et_product_plan plan[ET_PLANS];
+    et_mainloop c;
+    int bytes = 0;
+    if (expect(o, p, f, s, arena, plan, &c) && c.streamed)
+        bytes = c.chunks == 1 ? p->ring.bytes : et_stream_stage_bytes(&c);
+    et_arena_destroy(arena);
+    return bytes;
+}
+
 bool et_product_has_order(const et_product_options *o, const et_program *p, const et_func *f,
                           const et_step *s, const et_product_order *order, bool *out_streams) {
     et_arena *arena = et_arena_create();

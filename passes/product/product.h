@@ -52,6 +52,10 @@ int et_stream_stage(int bytes, int64_t beside, bool packed);
 bool et_product_expect(const et_product_options *, const et_program *, const et_func *f,
                        const et_step *s, et_product_plan *out);
 /* Would its sums then have ORDER? *OUT_STREAMS: its weights come through the weight stream. */
+/* Bytes of a stage that a chunk of S would have by that plan, all where it has all of k; 0: S would
+ * not stream. */
+int et_product_expect_stage(const et_product_options *, const et_program *, const et_func *f,
+                            const et_step *s);
 bool et_product_has_order(const et_product_options *, const et_program *, const et_func *f,
                           const et_step *s, const et_product_order *order, bool *out_streams);
 /* Whose rows are the waves', in a product of S by warpgroup MMA. */

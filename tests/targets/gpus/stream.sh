@@ -284,6 +284,9 @@ sed 's/N in .*/N in 1..1/' "$short" > one.etg
 compile one.etg one.eti --to scheduled
 if [ "$target" = sm_90 ]; then
     [ "$(grep -c 'plan rows staged .* stream .* prologue staged .* reuse$' one.eti)" = 1 ] || die 'rows that all tiles have are not kept'
+    # Chunks of 576 of 2880 fill slots for 32 KB in part: of one row smaller ones hold more. Powers of two fill either.
+    grep -q '^ring [0-9]* of 26112 ' one.eti || die 'slots that are in part empty'
+    grep -q '^ring [0-9]* of 34816 ' short.eti || die 'smaller slots of eight rows'
     sed 's/prologue staged //' one.eti > late.eti
     ! "$bin/etcc" late.eti --machine=./free.machine -o again.ptx 2> said || die 'rows are kept that a tile without k does not stage'
     grep -q 'another tile has other rows, or nothing keeps them' said || die "$(cat said)"
