@@ -288,7 +288,8 @@ static const cli_option options[] = {
              "(8G, 512M, all; none)",
      .take = take_cache, .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN | VECTORS},
     {"context", 0, CLI_INT, "N", TO(context),
-     "positions of a text, where no kernel is given (what the model knows, if there is memory)",
+     "positions of a text, where no kernel is given (what the model knows, at most 8192, if there "
+     "is memory)",
      .lo = 1, .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},
     {"slots", 0, CLI_INT, "N", TO(slots), "texts at once, where no kernel is given", .lo = 1,
      .hi = INT32_MAX, .may = SERVE | RUN | VECTORS},

@@ -189,8 +189,8 @@ static const cli_option options[] = {
     {"context", 0, CLI_INT, "N", TO(context),
      "positions kept of each (what the model allows, at most 4096)", .lo = 1, .hi = 1 << 30},
     {"cache-room", 0, CLI_INT, "BYTES", TO(cache_room),
-     "without --context: more of them where the model allows it and those of all slots take no "
-     "more bytes than this",
+     "without --context: more of them, up to 8192, where the model allows it and those of all "
+     "slots take no more bytes than this",
      .lo = 1, .hi = (int64_t)1 << 50},
     {"name", 0, CLI_TAKE, "NAME", .take = take_name,
      .help = "the model's name: letters, digits and _, no word of the language (from the "

@@ -15,12 +15,12 @@ struct prepare_options {
     const char *model;  /* a GGUF file, or a folder with a checkpoint */
     const char *device; /* as etrt_device_open takes it */
     const char *cache;  /* a folder; NULL: etcc in XDG_CACHE_HOME or ~/.cache */
-    int64_t context;    /* 0: what the model knows, as far as the device has memory */
-    int64_t slots;      /* 0: as etimport has them */
-    int beside;         /* as many models share the device's memory; 0: it is alone */
-    int64_t launch;     /* most tokens of a launch; 0: as etimport has it */
-    bool resident;      /* the kernel can stay on the device */
-    bool same_sums;     /* a token has the same bits in any launch (etcc --same-sums) */
+    int64_t context; /* 0: what the model knows, at most 8,192, as far as the device has memory */
+    int64_t slots;   /* 0: as etimport has them */
+    int beside;      /* as many models share the device's memory; 0: it is alone */
+    int64_t launch;  /* most tokens of a launch; 0: as etimport has it */
+    bool resident;   /* the kernel can stay on the device */
+    bool same_sums;  /* a token has the same bits in any launch (etcc --same-sums) */
 };
 struct prepared {
     char kernel[PATH_MAX], folder[PATH_MAX]; /* the checkpoint's */
