@@ -5,8 +5,8 @@
 #include "passes/pipeline/options.h"
 
 /* The graph made again with symbol SYM bounded by LO..HI, with diagnostics of its own; NULL when
- * that fails. */
-typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi);
+ * that fails. WHOLE: all of it where G is what one of several devices computes. */
+typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi, bool whole);
 
 /* So many CUs, ascending and fewer than the machine has. */
 enum { ET_MAX_WIDTHS = 3 };

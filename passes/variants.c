@@ -55,7 +55,7 @@ static const char *name_of(const struct variants *v) {
 
 /* The graph for values LO..HI, or NULL. */
 static et_graph *narrowed(const struct variants *v, int64_t lo, int64_t hi) {
-    et_graph *g = v->narrow(v->ctx, name_of(v), lo, hi);
+    et_graph *g = v->narrow(v->ctx, name_of(v), lo, hi, false);
     for (int m = 0; g && m < g->nmodels; m++)
         g->model[m].share = v->model[m].share;
     return g;
@@ -145,7 +145,7 @@ static bool place_models(struct variants *v, int64_t lo, int64_t hi, bool verbos
     opt.verbose = verbose;
     opt.findings = v->opt->findings;
     et_program *p;
-    et_graph *g = v->narrow(v->ctx, et_sym_name(v->g->exprs, v->sym), lo, hi);
+    et_graph *g = v->narrow(v->ctx, et_sym_name(v->g->exprs, v->sym), lo, hi, false);
     if (!g || !et_passes_run(g, &opt, &p)) return false;
     for (int i = 0; i < p->ngrids; i++)
         if (p->grids[i].range.to) return false;
@@ -257,20 +257,30 @@ static bool choose_symbol(struct variants *v) {
 
 /* ---- sums in the same order ---- */
 
-/* From here on variants follow the orders of the program for the fewest rows: options FOLLOW for a
- * target and machine ON. False where there is none. */
-static bool follow(struct variants *v, et_pass_options *follow, et_planned *on) {
-    const et_target *t = v->opt->machine->plans->target;
+/* The orders of the program of G, which is for the fewest rows, at the end of OUT. */
+static bool orders_of(struct variants *v, et_graph *g, et_orders *out) {
     et_pass_options quiet = et_quiet_options(v->opt);
     et_program *p;
     quiet.quick = quiet.unplanned = false;
-    et_graph *g = narrowed(v, v->sample[0], v->sample[0]);
     if (!g || !et_passes_run(g, &quiet, &p)) return false;
     p->g->diags = v->g->diags;
-    if (!et_orders_add(&v->orders, p, t, v->opt->without)) return false;
+    return et_orders_add(out, p, v->opt->machine->plans->target, v->opt->without);
+}
+
+/* From here on variants follow the orders of the program for the fewest rows: options FOLLOW for a
+ * target and machine ON. False where there is none. Of several devices each adds up in the order of
+ * one alone what that has of the same terms. */
+static bool follow(struct variants *v, et_pass_options *follow, et_planned *on) {
+    int64_t rows = v->sample[0];
+    et_orders whole = {0};
+    if (!orders_of(v, narrowed(v, rows, rows), &v->orders)) return false;
+    if (v->g->devices) {
+        if (!orders_of(v, v->narrow(v->ctx, name_of(v), rows, rows, true), &whole)) return false;
+        et_orders_take(&v->orders, &whole);
+    }
     *follow = *v->opt;
     follow->orders = &v->orders;
-    et_plan_for(follow, v->opt->machine, t, on);
+    et_plan_for(follow, v->opt->machine, v->opt->machine->plans->target, on);
     v->opt = follow;
     return look_at(v, v->sym) > 0;
 }

@@ -17,7 +17,8 @@ struct source {
     size_t bytes;
 };
 
-static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
+static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool whole) {
+    (void)whole;
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
     return et_parse_etg_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
@@ -40,7 +41,7 @@ static void print_row(const struct source *s, et_program *single, et_program *sp
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     et_program *alone;
     const char *dim = et_sym_name(single->g->exprs, 0);
-    et_graph *g = narrow((void *)s, dim, n, n);
+    et_graph *g = narrow((void *)s, dim, n, n, false);
     et_sample_symbols(single->g->exprs, syms);
     syms[1][0] = n;
     if (!g || !et_passes_run(g, o, &alone)) return;

@@ -39,13 +39,14 @@ struct source {
 
 static bool give_wishes(et_graph *, et_diags *, const et_options *);
 
-/* Of a model what one kernel of several computes, and of that what one device does. */
-static bool take_part(et_graph *g, const et_options *o) {
-    return et_take_stage(g, o->stage, o->stages) && et_divide(g, o->devices);
+/* Of a model what one kernel of several computes, and of that, unless it is to be WHOLE, what one
+ * device does. */
+static bool take_part(et_graph *g, const et_options *o, bool whole) {
+    return et_take_stage(g, o->stage, o->stages) && (whole || et_divide(g, o->devices));
 }
 
 /* The text was parsed without errors before: diagnostics here would only repeat warnings. */
-static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
+static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool whole) {
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
     et_program *p;
@@ -57,7 +58,7 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
         g = et_eti_parse_narrow(s->arena, quiet, s->name, s->text, s->bytes, dim, lo, hi, &p);
     else
         g = et_parse_etg_narrow(s->arena, quiet, s->name, s->text, s->bytes, &range);
-    return g && give_wishes(g, quiet, s->o) && take_part(g, s->o) ? g : NULL;
+    return g && give_wishes(g, quiet, s->o) && take_part(g, s->o, whole) ? g : NULL;
 }
 
 /* PATH with ".TARGET" before its extension. */
@@ -247,7 +248,7 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
         complain(d, o->input, "--layers is for a program at stage graph, and not after it");
         return NULL;
     }
-    return take_part(g, o) ? g : NULL;
+    return take_part(g, o, false) ? g : NULL;
 }
 
 static bool run(et_arena *arena, et_diags *d, const et_options *given) {

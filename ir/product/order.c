@@ -59,7 +59,8 @@ static bool key_of(const et_program *p, et_expr e, et_order_key *out) {
     et_walk(x, e, find_first, &f);
     if (!f.any.id) return false;
     et_node_x n = *et_x(x, f.weight.id ? f.weight : f.any);
-    *out = (et_order_key){.tensor = p->tensors[n.i].name, .rank = n.nops};
+    *out = (et_order_key){
+        .tensor = p->tensors[n.i].name, .source = p->tensors[n.i].source, .rank = n.nops};
     for (int i = 0; i < n.nops; i++)
         if (!et_order_first(x, n.ops[i], &out->at[i])) out->at[i] = -1;
     return true;
@@ -209,6 +210,33 @@ static bool add(void *ctx, const et_program *p, const et_order *o) {
 
 bool et_orders_add(et_orders *all, const et_program *p, const et_target *t, et_features without) {
     return each(p, t, without, add, all);
+}
+
+/* The one order of products by what KEY's tensor is in the checkpoint. */
+static const et_order *find_source(const et_orders *o, const et_order_key *key) {
+    const et_order *is = NULL;
+    bool alike = key->source != NULL;
+    for (int i = 0; i < o->n; i++) {
+        const et_order *of = &o->of[i];
+        if (of->attends || !key->source || !of->key.source) continue;
+        if (strcmp(of->key.source, key->source) != 0) continue;
+        alike &= !is || et_order_eq(&is->product, &of->product);
+        is = of;
+    }
+    return alike ? is : NULL;
+}
+
+void et_orders_take(et_orders *all, const et_orders *from) {
+    for (int i = 0; i < all->n; i++) {
+        et_order *o = &all->of[i];
+        const et_order *is = find(from, &o->key, o->attends);
+        if (!is && !o->attends) is = find_source(from, &o->key);
+        if (is && !o->attends && is->product.k == o->product.k) o->product = is->product;
+        if (!is || !o->attends) continue;
+        int heads = o->attend.heads;
+        o->attend = is->attend;
+        o->attend.heads = heads < is->attend.heads ? heads : is->attend.heads;
+    }
 }
 
 static bool suit(void *ctx, const et_program *p, const et_order *o) {

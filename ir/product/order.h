@@ -40,7 +40,7 @@ typedef struct {
  * it the product's first column and k are, as far as no tensor says that; or the name of the
  * attention. */
 typedef struct {
-    const char *tensor;
+    const char *tensor, *source; /* SOURCE: in the checkpoint, or NULL; two tensors may have one */
     int64_t at[ET_MAX_RANK];
     int rank;
 } et_order_key;
@@ -67,6 +67,8 @@ const et_attend_order *et_orders_attend(const et_orders *, const char *name);
 /* Adds the orders of P, a scheduled program that has plans, and no variants. False, with an error,
  * where the same sum has two in it. */
 bool et_orders_add(et_orders *, const et_program *, const et_target *, et_features without);
+/* Sums that are also FROM's, of the same terms, get the orders that they have there. */
+void et_orders_take(et_orders *, const et_orders *from);
 /* Has P the orders that ORDERS have, and no other sums? False, with errors that name those that
  * differ. */
 bool et_orders_suit(const et_orders *, const et_program *, const et_target *, et_features without);

@@ -417,7 +417,8 @@ static et_graph *parse(et_arena *a, et_diags *d, const char *text) {
     return et_parse_etg(a, d, "random.etg", text, strlen(text));
 }
 
-static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
+static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool whole) {
+    (void)whole;
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
     return et_parse_etg_narrow(s->a, et_diags_create(s->a), "random.etg", s->text, strlen(s->text),

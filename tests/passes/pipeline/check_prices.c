@@ -40,7 +40,8 @@ static struct {
     int products, attentions, disagreements, unstreamed, slots, tagged;
 } c;
 
-static et_graph *narrow(void *ctx, const char *sym, int64_t lo, int64_t hi) {
+static et_graph *narrow(void *ctx, const char *sym, int64_t lo, int64_t hi, bool whole) {
+    (void)whole;
     (void)ctx;
     et_dim_range by = {sym, lo, hi};
     return et_parse_etg_narrow(c.arena, et_diags_create(c.arena), c.file, c.text, c.bytes, &by);
