@@ -313,3 +313,14 @@ refuses nested 'architecture "SeesForConditionalGeneration, of none" is not supp
 # Names of architectures are read whatever their case: the hub spells PhiMoEForCausalLM what transformers spells Phimoe.
 checkpoint cased '"architectures": ["LLaMAForCausalLM"]'
 accepts cased 'LlamaForCausalLM'
+
+# These classes have a head of their own whatever the field says.
+for m in kimi_linear bailing_hybrid nemotron_h; do
+    mkdir tied_$m
+    cp "$bin/../checkpoints/$m/model.safetensors" tied_$m/
+    sed 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' "$bin/../checkpoints/$m/config.json" > tied_$m/config.json
+    ! cmp -s "$bin/../checkpoints/$m/config.json" tied_$m/config.json || fail "$m: nothing changed"
+    "$bin/etimport" "$bin/../checkpoints/$m" -o whole.etg --name same || fail "$m was refused"
+    "$bin/etimport" tied_$m -o tied.etg --name same || fail "$m, tied, was refused"
+    cmp -s whole.etg tied.etg || fail "$m: the head is not the one of the file"
+done
