@@ -59,9 +59,14 @@ static int axis_at(const struct slicing *s, const et_group *gr, int d) {
     return WHOLE;
 }
 
+/* A scan stores to its state as well. */
+static bool is_state_of(const et_group *gr, int tensor) {
+    return gr->kind == ET_GROUP_SCAN && gr->state.id == tensor;
+}
+
 static bool is_computed(const struct slicing *s, int tensor) {
     for (int i = 0; i < s->p->ngroups; i++)
-        if (s->p->groups[i].to.id == tensor) return true;
+        if (s->p->groups[i].to.id == tensor || is_state_of(&s->p->groups[i], tensor)) return true;
     return false;
 }
 
@@ -74,6 +79,7 @@ static bool slice_writers(struct slicing *s, int tensor, int d, bool ask) {
     bool all = true;
     for (int i = 0; i < s->p->ngroups; i++) {
         const et_group *gr = &s->p->groups[i];
+        if (is_state_of(gr, tensor)) return false; /* it is not cut */
         if (gr->to.id != tensor) continue;
         int a = axis_at(s, gr, d);
         all &= a != WHOLE && !is_placed(gr) && (ask || slice_group(s, i, a));

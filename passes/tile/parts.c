@@ -18,8 +18,6 @@ enum {
     EACH = 8,     /* elements of a head in a lane */
     AT_ONCE = 4,  /* positions of a lane */
     READ = 2,     /* times as long as bytes alone take, what is joined takes to be read */
-    SHORT = 2048, /* positions that several rows are taken to have at most: they fill the GPU with
-                     few parts, and joining many costs a launch of short texts two fifths */
     HEAD_TOP = 0, /* behind the elements of a head: the largest score */
     HEAD_SUM = 1, /* and the sum of weights */
 };
@@ -32,8 +30,6 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 int64_t et_assumed_context(const et_program *p, const et_group *gr) {
     int64_t all = upper(p->g->exprs, et_var_extent(p->g->exprs, gr->pvar));
     int64_t half = all / 2 > ET_GUESSED_CONTEXT ? all / 2 : ET_GUESSED_CONTEXT;
-    bool several = upper(p->g->exprs, et_var_extent(p->g->exprs, gr->axis[0])) > 1;
-    if (several && half > SHORT) half = SHORT;
     return half < all ? half : all;
 }
 

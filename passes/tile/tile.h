@@ -20,7 +20,7 @@ typedef struct {
 bool et_tile_program(et_program *p, const et_pass_options *, const et_tile_trial *);
 
 /* The context assumed when attention is split by positions, as only a launch knows it: half of the
- * positions, at least ET_GUESSED_CONTEXT; of several rows 2,048 at most. */
+ * positions, at least ET_GUESSED_CONTEXT. */
 int64_t et_assumed_context(const et_program *, const et_group *);
 
 #endif
