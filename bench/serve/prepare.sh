@@ -1,8 +1,8 @@
 #!/bin/sh
 # prepare.sh BIN OUT [MACHINE [ROWS]]
 # Everything that run.sh needs on a machine with a GPU, into the new folder OUT: kernels for the rows of ROWS (rows.txt beside this
-# script) made for MACHINE (H200, or another of 'etcc --list-machines'), what their weights are to be filled with, a tokenizer of
-# as many tokens as the model has, etllm and the client, and what they link beyond libc. Under 35 MB. Needs ptxas for an sm_ machine.
+# script) made for MACHINE (H200, or another of 'etcc --list-machines'), what their weights are to be filled with, a awk -v n=of
+# -f "$here/tokenizer.awk" as many tokens as the model has, etllm and the client, and what they link beyond libc. Under 35 MB. Needs ptxas for an sm_ machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H200} rows=$(realpath "${4:-$here/rows.txt}")
@@ -21,30 +21,6 @@ cp "$here/run.sh" "$here/../bundle.sh" .
 
 # ---- models
 field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
-
-# A byte-level tokenizer of N tokens without merges: a text has as many tokens as bytes, and every token beyond the first 256 is a
-# word, so that each has a text of its own.
-tokenizer() { # N
-    awk -v n="$1" '
-        function name(i,  c) {
-            c = ""
-            for (; i > 0; i = int((i - 1) / 26)) c = sprintf("%c", 97 + (i - 1) % 26) c
-            return "\\u0120" c
-        }
-        BEGIN {
-            printf "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"
-            level = "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true}"
-            printf "\"pre_tokenizer\":%s,\"post_processor\":null,\"decoder\":%s,\"model\":{\"type\":\"BPE\",\"dropout\":null,", level, level
-            printf "\"unk_token\":null,\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,"
-            printf "\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":{"
-            for (i = 0; i < 256; i++) {
-                shown = (i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174
-                printf "%s\"\\u%04x\":%d", i ? "," : "", shown ? i : 256 + others++, i
-            }
-            for (; i < n; i++) printf ",\"%s\":%d", name(i - 255), i
-            print "},\"merges\":[]}}"
-        }'
-}
 
 # The weights of a kernel as etfill takes them, by what `etrun --list` says of them. Norms are around 1, but for the last one, which makes the logits
 # as far apart as a trained model has them.
@@ -82,7 +58,7 @@ while IFS='|' read -r name folder options fields loads; do
     if [ ! -d "models/$model" ]; then
         mkdir "models/$model"
         cp "$folder/config.json" "models/$model/"
-        tokenizer "$(field "$folder/config.json" vocab_size)" > "models/$model/tokenizer.json"
+        awk -v n="$(field "$folder/config.json" vocab_size)" -f "$here/tokenizer.awk" > "models/$model/tokenizer.json"
         echo '{}' > "models/$model/tokenizer_config.json"
     fi
     if [ ! -e "kernels/$kernel" ]; then

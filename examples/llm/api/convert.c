@@ -203,6 +203,11 @@ static json_t *dumped(const json_t *value) {
     return string;
 }
 
+static void add_text(json_t *parts, const json_t *block) {
+    json_array_append_new(
+        parts, json_pack("{s:s, s:O?}", "type", "text", "text", json_object_get(block, "text")));
+}
+
 /* A block that a model wrote. */
 static bool add_written(json_t *turn, json_t *parts, const json_t *block) {
     const char *type = type_of(block);
@@ -216,8 +221,7 @@ static bool add_written(json_t *turn, json_t *parts, const json_t *block) {
         add_call(turn, json_object_get(block, "id"), json_object_get(block, "name"),
                  dumped(json_object_get(block, "input")));
     else if (!strcmp(type, "text"))
-        json_array_append_new(parts, json_pack("{s:s, s:O?}", "type", "text", "text",
-                                               json_object_get(block, "text")));
+        add_text(parts, block);
     else
         return false;
     return true;
@@ -232,8 +236,7 @@ static bool add_block(json_t *messages, json_t *parts, const json_t *block) {
                                         json_object_get(block, "tool_use_id"), "content",
                                         json_object_get(block, "content")));
     else if (!strcmp(type, "text"))
-        json_array_append_new(parts, json_pack("{s:s, s:O?}", "type", "text", "text",
-                                               json_object_get(block, "text")));
+        add_text(parts, block);
     else
         return false;
     return true;

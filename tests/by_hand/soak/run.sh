@@ -39,27 +39,6 @@ server=
 trap '[ -z "$server" ] || kill $server 2> kill.log || true' EXIT
 failed=0
 
-# A byte-level tokenizer of N tokens without merges: each token has a text of its own.
-tokenizer() { # N
-    awk -v n="$1" '
-        function name(i,  c) {
-            c = ""
-            for (; i > 0; i = int((i - 1) / 26)) c = sprintf("%c", 97 + (i - 1) % 26) c
-            return "\\u0120" c
-        }
-        BEGIN {
-            level = "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true}"
-            printf "{\"added_tokens\":[],\"normalizer\":null,\"pre_tokenizer\":%s,\"post_processor\":null,\"decoder\":%s,", level, level
-            printf "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"byte_fallback\":false,\"vocab\":{"
-            for (i = 0; i < 256 && i < n; i++) {
-                shown = (i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174
-                printf "%s\"\\u%04x\":%d", i ? "," : "", shown ? i : 256 + others++, i
-            }
-            for (; i < n; i++) printf ",\"%s\":%d", name(i - 255), i
-            print "},\"merges\":[]}}"
-        }'
-}
-
 # Prompts of random tokens, greedy and drawn.
 draw() { # MODEL VOCAB
     awk -v model="$1" -v vocab="$2" -v seed="$seed" 'BEGIN {
@@ -79,7 +58,7 @@ for model in $models; do
     rm -rf "many/$model"
     cp -r "$bin/../checkpoints/$model" "many/$model"
     vocab=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "many/$model/config.json" | head -1)
-    [ -e "many/$model/tokenizer.json" ] || tokenizer "$vocab" > "many/$model/tokenizer.json"
+    [ -e "many/$model/tokenizer.json" ] || awk -v n="$vocab" -f "$src/bench/serve/tokenizer.awk" > "many/$model/tokenizer.json"
     texts="$texts $model.etg" folders="$folders,$model=many/$model"
     draw "$model" "$vocab" >> requests
 done
