@@ -238,15 +238,19 @@ static void tell_outside(struct check *c) {
                  (int)strlen(list) - 1, list);
 }
 
+/* Of tensors that are sorted. */
+static bool is_used(const struct check *c, const struct etrt_st_tensor *t) {
+    return c->nused && bsearch(&t, c->used, (size_t)c->nused, sizeof *c->used, by_address);
+}
+
 /* Leaving out a tensor that was trained would compute something else. */
 static void check_surplus(struct check *c) {
     tell_outside(c);
-    qsort(c->used, (size_t)c->nused, sizeof *c->used, by_address);
+    if (c->nused) qsort(c->used, (size_t)c->nused, sizeof *c->used, by_address);
     for (size_t i = 0; i < etrt_st_count(c->st); i++) {
         const struct etrt_st_tensor *t = etrt_st_at(c->st, i);
         bool inside;
-        if (bsearch(&t, c->used, (size_t)c->nused, sizeof *c->used, by_address) ||
-            is_spare(c->filled, t->name) || imp_config_outside(c->config, t->name))
+        if (is_used(c, t) || is_spare(c->filled, t->name) || imp_config_outside(c->config, t->name))
             continue;
         const char *file = etrt_st_path(c->st, t);
         if (is_beyond(c->g, t->name, &inside))

@@ -10,6 +10,8 @@ pids=
 trap 'for p in $pids; do kill -KILL $p 2> kill.log || true; done' EXIT
 # Of Open MPI: root may start it, more ranks than processors, no copies from other processes' memory.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# It leaves what it has allocated, which is not ours to find.
+quiet=ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_plm=isolated
 
 stages() { # FILE.etg NAME N OPTION...: NAME.1.hsaco to NAME.N.hsaco
@@ -22,7 +24,7 @@ stages() { # FILE.etg NAME N OPTION...: NAME.1.hsaco to NAME.N.hsaco
 ranks() { # N ARGUMENTS...
     many=$1
     shift
-    timeout 300 mpirun -n "$many" "$bin/etcluster" --limit 100 "$@"
+    timeout 300 env "$quiet" mpirun -n "$many" "$bin/etcluster" --limit 100 "$@"
 }
 
 # ---- the same text from one process and from three
@@ -55,7 +57,7 @@ score qwen3 0.02 emu:gfx942:cus=4:agents=2 --devices=2
 stages "$PWD/paged.etg" paged 2
 serve() { # LIMIT: two processes, the head of which serves; $pids, $address, and $other, rank 1
     : > server.log
-    mpirun -n 2 "$bin/etcluster" --limit "$1" serve --kernel paged.%s.hsaco --model "$stories" --port 0 --device emu:gfx942:cus=4 2> server.log &
+    env "$quiet" mpirun -n 2 "$bin/etcluster" --limit "$1" serve --kernel paged.%s.hsaco --model "$stories" --port 0 --device emu:gfx942:cus=4 2> server.log &
     pids=$!
     for _ in $(seq 600); do
         # What rank 1 says comes through mpirun, perhaps after what the head says.
