@@ -1,5 +1,5 @@
 #!/bin/sh
-# exact.sh BIN SRC WORK MODEL [LIMIT [OPTION...]]: the text that etimport writes with these options, and what it means.
+# exact.sh BIN SRC WORK MODEL [LIMIT]: the text that etimport writes, and what it means.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4
@@ -7,14 +7,11 @@ golden=$bin/../checkpoints/$m
 mkdir -p "$work"
 cd "$work"
 limit=${5:-5e-6}
-if [ $# -gt 4 ]; then
-    shift 5
-else
-    set --
-    options='--rope-frequencies bf16' # The references came from models that were cast to bf16 and widened again.
-fi
+options=
+[ $# -gt 4 ] || options='--rope-frequencies bf16' # The references came from models that were cast to bf16 and widened again.
+set --
 case $m in
-longrope) options='--context 200' # where PyTorch computes the frequencies afresh: not rounded
+longrope) options= && set -- --context 256 ;; # the long list, by which PyTorch computes frequencies afresh: not rounded
 esac
 "$bin/etimport" "$golden" -o "$m.etg" "$@"
 if [ -n "${BLESS:-}" ]; then cp "$m.etg" "$src/tests/targets/models/$m.etg"; fi
