@@ -19,6 +19,11 @@ struct deal {
     et_expr rows;
 };
 
+/* Parts of it could be added up where its rows are. */
+static bool is_sum(const et_program *p, int tensor) {
+    return p->tensors[tensor].flagged && !p->tensors[tensor].own;
+}
+
 /* ---- what can be dealt ---- */
 
 /* Which of INDEX is the first axis of the group, and in no other; -1: none. */
@@ -289,7 +294,7 @@ static void apply(struct deal *d, const enum how *how, int ntensors) {
     for (int i = 0; i < p->ngroups; i++)
         p->groups[i].dealt = d->dealt[i];
     for (int t = 0; t < ntensors; t++) {
-        if (p->tensors[t].flagged) p->tensors[t].dealt = d->dim[t] + 1;
+        if (is_sum(p, t)) p->tensors[t].dealt = d->dim[t] + 1;
         if (how[t] == SHARED) share(d, t);
     }
     for (int t = 0; t < ntensors; t++)
@@ -305,8 +310,8 @@ static bool choose(struct deal *d, enum how *how, bool *again) {
     for (int t = 0; t < p->ntensors; t++)
         d->dim[t] = -1;
     for (int t = 0; t < p->ntensors; t++) {
-        any |= p->tensors[t].flagged;
-        if (p->tensors[t].flagged && !deal_sum(d, t)) return false;
+        any |= is_sum(p, t);
+        if (is_sum(p, t) && !deal_sum(d, t)) return false;
     }
     deal_readers(d);
     for (int t = 0; t < p->ntensors; t++) {
@@ -342,8 +347,7 @@ static bool pays(const et_pipeline *pl) {
     const et_machine *m = pl->opt->machine;
     double others = p->g->devices - 1, saved = 0;
     for (int t = 0; t < p->ntensors; t++) {
-        const et_tensor *x = &p->tensors[t];
-        if (!x->flagged) continue;
+        if (!is_sum(p, t)) continue;
         double bytes = bytes_of(p, t);
         double us = bytes * others * (1 - 1.5 / p->g->devices) / (m->link_gbs * 1e3);
         saved = us > saved ? us : saved;
@@ -354,7 +358,7 @@ static bool pays(const et_pipeline *pl) {
 static bool has_flagged(const et_program *p) {
     bool any = false;
     for (int t = 0; t < p->ntensors; t++)
-        any |= p->tensors[t].flagged;
+        any |= is_sum(p, t);
     return any;
 }
 

@@ -196,15 +196,16 @@ static val load_parts(cg *g, int id, val ptr, LLVMTypeRef type, int align) {
     return sum;
 }
 
-/* N elements of a tensor that devices exchange with flags: what all of them stored, in their order.
- */
+/* N elements of a tensor that devices exchange with flags: what all of them stored, in their order,
+ * or the one that has them. */
 static void load_sum(cg *g, int id, val ptr, int n, int align, val *out) {
     LLVMTypeRef type = n == 1 ? g->f32 : LLVMVectorType(g->f32, (unsigned)n);
     int64_t pitch = cg_word_pitch(g, id);
     val part[ET_MAX_DEVICES], sum = NULL;
-    for (int d = 0; d < g->p->tensors[id].partial; d++)
+    int parts = et_parts(&g->p->tensors[id]);
+    for (int d = 0; d < parts; d++)
         part[d] = load_raw(g, ET_LOAD_TENSOR, id, cg_gepi(g, ptr, d * pitch), type, align);
-    for (int d = 0; d < g->p->tensors[id].partial; d++)
+    for (int d = 0; d < parts; d++)
         sum = d ? LLVMBuildFAdd(g->b, sum, part[d], "") : part[d];
     for (int i = 0; i < n; i++)
         out[i] = n == 1 ? sum : cg_extract(g, sum, i);

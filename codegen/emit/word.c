@@ -18,7 +18,7 @@ static val half_of(const cg *g, val word) {
 
 int64_t cg_word_pitch(const cg *g, int tensor) {
     const et_tensor *t = &g->p->tensors[tensor];
-    return t->partial ? t->max_bytes / t->partial : 0;
+    return et_parts(t) > 1 ? t->max_bytes / t->partial : 0;
 }
 
 val cg_word_at(cg *g, int tensor, val element) {

@@ -18,7 +18,8 @@ struct receipt {
     et_expr from, to; /* the first word, the first element of the buffer, by the variables */
     bool dense;       /* from and to are what is added to WIDE times the number of an item */
     int wide;         /* elements of an item, one behind the other, as those of the buffer are */
-    int words;        /* of each, as many as there are devices where it is partial over them */
+    int words;        /* of each, as many as there are devices where it is a sum over them */
+    bool others;      /* other devices store some */
     int var[ET_MAX_VARS + 1];
     int64_t extent[ET_MAX_VARS + 1], total; /* of items */
     val tag;
@@ -80,7 +81,8 @@ static void prepare(cg *g, struct receipt *t) {
     int tensor = t->load->i;
     t->from = cg_offset(g, ET_LOAD_TENSOR, tensor, index);
     t->to = cg_offset(g, ET_LOAD_LOCAL, s->to.id, s->to.index);
-    t->words = g->p->tensors[tensor].partial ? g->p->tensors[tensor].partial : 1;
+    t->words = et_parts(&g->p->tensors[tensor]);
+    t->others = g->p->tensors[tensor].partial > 0;
     widen(g, t);
     t->dense = !s->mask.id && is_dense(g, t, t->from, &from) && is_dense(g, t, t->to, &to);
     if (t->dense) t->from = from, t->to = to;
@@ -137,7 +139,7 @@ static void look(cg *g, struct item *e) {
     for (int d = 0; d < e->of->words; d++) {
         val ptr = d ? cg_gepi(g, e->ptr, d * pitch) : e->ptr;
         if (wide > 1)
-            g->family->load_words(g, cg_word_type(g, tensor), ptr, wide, pitch != 0,
+            g->family->load_words(g, cg_word_type(g, tensor), ptr, wide, e->of->others,
                                   e->word + d * wide);
         else
             e->word[d] = cg_word_load(g, tensor, ptr);
@@ -231,7 +233,7 @@ static void receive_all(cg *g, struct item *e, int n) {
     cg_cond(g, cg_none(g, mask), met, slow);
     cg_at(g, slow);
     for (int i = 0; i < n; i++)
-        s.others |= e[i].of->words > 1;
+        s.others |= e[i].of->others;
     cg_spin_again(g, &s);
     cg_at(g, s.expired);
     give_up(g, mask, e, n);

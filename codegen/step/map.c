@@ -33,12 +33,24 @@ struct map {
     int n, var, nvars, vars[ET_MAX_VARS];
     int64_t extent[ET_MAX_VARS + 1];
     et_expr base;
+    et_expr mask; /* of the step, and that this device stores the element, or none */
 };
+
+/* MASK, and where each device stores elements of its own (ir/program/tags.h), that the element is this one's.
+ */
+static et_expr with_own(cg *g, const et_step *s, et_expr mask) {
+    const et_tensor *t = s->to.space == ET_LOAD_TENSOR ? &g->p->tensors[s->to.id] : NULL;
+    if (!t || !t->own) return mask;
+    int device = cg_fresh_var(g, "device", t->partial);
+    cg_bind(g, device, LLVMBuildTrunc(g->b, g->device, g->i32, ""), false);
+    et_expr own = et_op2(g->x, ET_X_EQ, s->to.index[t->own - 1], et_var(g->x, device));
+    return mask.id ? et_op2(g->x, ET_X_AND, mask, own) : own;
+}
 
 static struct map begin_map(cg *g, const et_map_loop *l) {
     const et_step *s = &l->s;
     int n = s->map.vector, last = s->nvars - 1;
-    struct map m = {.s = s, .n = n, .var = -1, .nvars = s->nvars};
+    struct map m = {.s = s, .n = n, .var = -1, .nvars = s->nvars, .mask = with_own(g, s, s->mask)};
     memcpy(m.vars, s->vars, sizeof m.vars);
     memcpy(m.extent, l->extent, sizeof m.extent);
     if (n == 1) return m;
@@ -50,7 +62,7 @@ static struct map begin_map(cg *g, const et_map_loop *l) {
 }
 
 static val mask_of(cg *g, const struct map *m) {
-    et_expr mask = m->s->mask;
+    et_expr mask = m->mask;
     return cg_emit(g, m->n > 1 ? et_subst_var(g->x, mask, m->var, m->base) : mask);
 }
 
@@ -90,10 +102,10 @@ static void map_item(cg *g, const struct map *m, val item) {
     cg_if masked;
     cg_decode(g, item, m->nvars, m->vars, m->extent);
     int mark = cg_scope(g);
-    if (m->s->mask.id) cg_if_begin(g, &masked, mask_of(g, m));
+    if (m->mask.id) cg_if_begin(g, &masked, mask_of(g, m));
     values_of(g, m, v);
     store_values(g, m, v);
-    if (m->s->mask.id) cg_if_end(g, &masked);
+    if (m->mask.id) cg_if_end(g, &masked);
     cg_scope_end(g, mark);
 }
 
@@ -124,7 +136,7 @@ static void load_and_store(cg *g, const struct map *m, val item, int n) {
 /* Where the mask is false for one of the items, each is tested. */
 static void map_items(cg *g, const struct map *m, val item, int n) {
     val all = NULL, step = cg_i32(g, g->p->workgroup);
-    if (!m->s->mask.id) {
+    if (!m->mask.id) {
         load_and_store(g, m, item, n);
         return;
     }

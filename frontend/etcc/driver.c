@@ -35,19 +35,23 @@ struct source {
     const et_options *o;
     et_source *mix; /* of several models, or NULL */
     int nmix;
+    const et_machine *on; /* what devices are to do is decided for */
+    et_divided divided;
 };
 
 static bool give_wishes(et_graph *, et_diags *, const et_options *);
 
 /* Of a model what one kernel of several computes, and of that, unless it is to be WHOLE, what one
  * device does. */
-static bool take_part(et_graph *g, const et_options *o, bool whole) {
-    return et_take_stage(g, o->stage, o->stages) && (whole || et_divide(g, o->devices));
+static bool take_part(et_graph *g, struct source *s, bool whole) {
+    const et_options *o = s->o;
+    return et_take_stage(g, o->stage, o->stages) &&
+           (whole || et_divide(g, o->devices, s->on, o->gather, &s->divided));
 }
 
 /* The text was parsed without errors before: diagnostics here would only repeat warnings. */
 static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool whole) {
-    const struct source *s = ctx;
+    struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
     et_program *p;
     et_diags *quiet = et_diags_create(s->arena);
@@ -58,7 +62,7 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool
         g = et_eti_parse_narrow(s->arena, quiet, s->name, s->text, s->bytes, dim, lo, hi, &p);
     else
         g = et_parse_etg_narrow(s->arena, quiet, s->name, s->text, s->bytes, &range);
-    return g && give_wishes(g, quiet, s->o) && take_part(g, s->o, whole) ? g : NULL;
+    return g && give_wishes(g, quiet, s->o) && take_part(g, s, whole) ? g : NULL;
 }
 
 /* PATH with ".TARGET" before its extension. */
@@ -248,7 +252,7 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
         complain(d, o->input, "--layers is for a program at stage graph, and not after it");
         return NULL;
     }
-    return take_part(g, o, false) ? g : NULL;
+    return take_part(g, s, false) ? g : NULL;
 }
 
 static bool run(et_arena *arena, et_diags *d, const et_options *given) {
@@ -258,6 +262,7 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     if (!targets) return false;
     double t = et_seconds();
     struct source source = {.arena = arena, .name = o->input, .o = o};
+    source.on = o->on ? o->on : et_machine_for(each[0].target);
     et_program *p = NULL;
     et_graph *g = read_program(arena, d, o, &source, &p);
     if (!g) return false;

@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "frontend/etcc/driver.h"
 #include "ir/base/arena.h"
+#include "passes/divide/divide.h"
 #include "passes/divide/stage.h"
 #include "runtime/files/output.h"
 #include <ctype.h>
@@ -166,6 +167,11 @@ static const cli_option options[] = {
      "adds up its share of the rows and sends what others read of them; auto (the default): rows, "
      "or flags, where the link takes longer for tags than fences take",
      .names = et_exchange_name},
+    {"gather", 0, CLI_CHOICE, NULL, TO(gather),
+     "of several devices, where an operator needs all of what each has a part of, as what chooses "
+     "the next token does: never: each computes all of it; always: it gets the others' parts, "
+     "wherever that can be; auto (the default): what is predicted to take less time",
+     .names = et_gather_name},
     {"flag-in-data", 0, CLI_CHOICE, NULL, TO(flags),
      "flag-in-data events: each word of data carries a tag that shows that it has arrived, and no "
      "fences are needed. auto (the default) where the machine file says what they cost and they "

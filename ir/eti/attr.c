@@ -22,6 +22,7 @@ static const struct {
     {&et_op_layernorm, "eps", ET_A_FLOAT, 0},
     {&et_op_softmax, "axis", ET_A_INT, 0},
     {&et_op_concat, "axis", ET_A_INT, 0},
+    {&et_op_exchange, "own", ET_A_INT, 0},
     {&et_op_attention, "over", ET_A_VARS, REQUIRED},
     {&et_op_attention, "q", ET_A_EXPR, REQUIRED},
     {&et_op_attention, "k", ET_A_EXPR, REQUIRED},

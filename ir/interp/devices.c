@@ -1,6 +1,7 @@
 /* A program that several devices run: their tasks in any order that events and words allow. */
 #include "ir/interp/run.h"
 #include "ir/program/deal.h"
+#include "ir/program/tags.h"
 #include <stdlib.h>
 
 static int64_t elements_of(const struct run *m, int tensor) {
@@ -14,7 +15,7 @@ static bool create_inboxes(struct run *m) {
     m->inbox = calloc((size_t)m->p->ntensors + 1, sizeof *m->inbox);
     for (int t = 0; m->inbox && t < m->p->ntensors; t++) {
         size_t n = (size_t)elements_of(m, t);
-        if (m->p->tensors[t].partial) n *= (size_t)m->p->tensors[t].partial;
+        n *= (size_t)et_parts(&m->p->tensors[t]);
         if (!n || !et_in_inbox(&m->p->tensors[t])) continue;
         m->inbox[t].sum = calloc(n, sizeof(float));
         m->inbox[t].tag = calloc(n, sizeof(int32_t));
@@ -47,8 +48,9 @@ static int owner(struct run *m, int tensor, const et_expr *index) {
 
 /* A word that has a tag already may not have been read yet where it lies. */
 void run_partial_store(struct run *m, int tensor, const et_expr *index, int64_t element, float f) {
-    bool partial = m->p->tensors[tensor].partial > 0;
-    int64_t at = (partial ? m->device * elements_of(m, tensor) : 0) + element;
+    const et_tensor *t = &m->p->tensors[tensor];
+    int64_t at = (et_parts(t) > 1 ? m->device * elements_of(m, tensor) : 0) + element;
+    if (t->own && run_eval_i(m, index[t->own - 1]) != m->device) return;
     int only = owner(m, tensor, index);
     int32_t tag = is_tagged(m, tensor) ? asked(m) : 1;
     char task[160];
@@ -67,7 +69,7 @@ void run_partial_store(struct run *m, int tensor, const et_expr *index, int64_t 
 float run_partial_load(struct run *m, int tensor, int64_t element) {
     const struct run_inbox *box = &m->inbox[tensor];
     int64_t n = elements_of(m, tensor);
-    int parts = m->p->tensors[tensor].partial ? m->p->tensors[tensor].partial : 1;
+    int parts = et_parts(&m->p->tensors[tensor]);
     int32_t tag = is_tagged(m, tensor) ? asked(m) : 1;
     char task[160];
     float sum = 0;

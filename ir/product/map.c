@@ -70,6 +70,8 @@ bool et_map_may_vector(const et_product_cx *g, const et_map_loop *l, int n) {
     if (n < 1 || n & (n - 1)) return false;
     if (et_map_receives(g, s)) return may_receive(g, l, n);
     if (n > most || !s->nvars || s->tag.id || l->extent[last] % n) return false;
+    int own = s->to.space == ET_LOAD_TENSOR ? g->p->tensors[s->to.id].own : 0;
+    if (own && et_expr_has_var(g->x, s->to.index[own - 1], s->vars[last])) return false;
     if (!s->mask.id) return true;
     et_expr u = et_var(g->x, et_var_add(g->x, "u", et_int(g->x, l->extent[last] / n)));
     return same_mask(g, s->mask, s->vars[last], et_mul(g->x, u, et_int(g->x, n)), n);

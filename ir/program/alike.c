@@ -128,7 +128,8 @@ static void put_rest(struct keys *k, const et_grid *g, int grid, const et_task_k
         fprintf(to, "%d %s%s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),
                 k->stored[key->tensor[i]] ? " stored" : "", t->tagged ? " tagged" : "");
         if (t->partial)
-            fprintf(to, "partial %lld%s\n", (long long)t->max_bytes, t->flagged ? " flagged" : "");
+            fprintf(to, "partial %lld own %d%s\n", (long long)t->max_bytes, t->own,
+                    t->flagged ? " flagged" : "");
     }
 }
 

@@ -90,7 +90,7 @@ static void note_own(void *ctx, const et_step *s, int tensor, bool is_store, con
 static const char *tensor_problem(const et_program *p, const et_tensor *t) {
     if (!t->dealt && !t->shared) return NULL;
     if (!p->rows.id || (t->shared && (t->partial || t->tagged)) ||
-        (t->dealt && (!t->flagged || t->dealt > t->shape.rank)))
+        (t->dealt && (!t->flagged || t->own || t->dealt > t->shape.rank)))
         return et_printf(p->g->arena, "%%%s is dealt to devices or shared, and cannot be", t->name);
     return NULL;
 }

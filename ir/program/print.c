@@ -67,6 +67,7 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     if (t->host) fprintf(o->to, " host %d", t->host);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->partial) fprintf(o->to, " partial");
+    if (t->own) fprintf(o->to, " own %d", t->own - 1);
     if (t->flagged) fprintf(o->to, " flagged");
     if (t->dealt) fprintf(o->to, " dealt %d", t->dealt - 1);
     if (t->shared) fprintf(o->to, " shared");

@@ -59,6 +59,9 @@ typedef struct {
                      every device stored has come (tags.h) */
     int dealt;    /* FLAGGED: 1 + the dimension whose rows are dealt (deal.h): an element is stored
                      to the device that has its row alone, and read there; 0: on all */
+    int own;      /* PARTIAL: 1 + a dimension with an index for each device: the device of that
+                     number alone stores such elements, and a load is of what it stored (tags.h);
+                     0: every device stores all of them */
     bool shared;  /* TEMP: tasks that are dealt store it to all devices; whatever reads it waits for
                      an event of the system (deal.h) */
     /* TEMP, of a grouping of rows, which has a NUMBER from 1 on: with a PAD the group that each

@@ -187,6 +187,12 @@ static bool stores_to(const et_program *p, const et_step *s, int t) {
     return to && to->space == ET_LOAD_TENSOR && to->id == t;
 }
 
+static bool is_of_devices(const et_program *p, const et_tensor *t) {
+    int64_t n;
+    return !t->own || (t->own <= t->shape.rank &&
+                       et_is_int(p->g->exprs, t->shape.dim[t->own - 1], &n) && n == t->partial);
+}
+
 static const char *partial_problem(const et_program *p, int t) {
     const char *name = p->tensors[t].name;
     int stores = 0;
@@ -197,6 +203,8 @@ static const char *partial_problem(const et_program *p, int t) {
                          p->tensors[t].tagged ? " and flagged" : " nor flagged");
     if (p->tensors[t].partial && p->tensors[t].shape.dtype != ET_F32)
         return et_printf(p->g->arena, "%%%s is partial over devices and not f32", name);
+    if (!is_of_devices(p, &p->tensors[t]))
+        return et_printf(p->g->arena, "%%%s has no dimension with an index for each device", name);
     for (int i = 0; i < p->ngrids; i++) {
         const et_func *f = &p->funcs[p->grids[i].func];
         for (int k = 0; k < f->nsteps; k++) {

@@ -28,15 +28,24 @@
  * device beside the inbox of every device, after a fence of the system. A wait for the event is for
  * the flags of all devices, and ends with a fence of the system. So all tasks of all devices that
  * notify are done before a task that waits, and the verifier asks that such events alone order the
- * tasks that store what is flagged and those that read it. */
+ * tasks that store what is flagged and those that read it.
+ *
+ * What one device alone has (an "own" dimension) has one word for an element, or one element. All
+ * devices run the tasks that store it, as they do of all that is exchanged, and each keeps from
+ * storing what is not its own: an element is ordered as if this device had stored it. */
 #ifndef ET_TAGS_H
 #define ET_TAGS_H
 
 #include "ir/program/step.h"
 
+/* How many words, or elements, there are of an element of the tensor. */
+static inline int et_parts(const et_tensor *t) {
+    return t->partial && !t->own ? t->partial : 1;
+}
+
 /* Bytes in memory of a tensor whose elements without tags take BYTES. */
 static inline int64_t et_tagged_bytes(const et_tensor *t, int64_t bytes) {
-    return (t->tagged ? 2 : 1) * bytes * (t->partial && (t->tagged || t->flagged) ? t->partial : 1);
+    return (t->tagged ? 2 : 1) * bytes * (t->tagged || t->flagged ? et_parts(t) : 1);
 }
 
 /* The tagged temporaries of a kernel, of all its variants. */

@@ -110,13 +110,13 @@ static et_block *block_of(et_graph *g, int loop) {
     return loop < 0 ? &g->body : &g->loops[loop].body;
 }
 
-/* A node of one argument before statement S of the block of LOOP; its result. */
-static et_value node_before(et_graph *g, int loop, int s, const et_op *op, et_value arg, int nattrs,
-                            const et_attr *attrs, et_loc loc) {
+et_value div_node_before(struct div_block *in, const et_op *op, int nargs, const et_value *args,
+                         int nattrs, const et_attr *attrs, et_loc loc) {
     et_value result;
-    et_check(et_graph_node(g, block_of(g, loop), op, loc, 1, &arg, nattrs, attrs, &result));
-    et_block *b = block_of(g, loop);
-    int last = b->n - 1;
+    et_check(et_graph_node(in->g, block_of(in->g, in->loop), op, loc, nargs, args, nattrs, attrs,
+                           &result));
+    et_block *b = block_of(in->g, in->loop);
+    int last = b->n - 1, s = in->at++;
     et_stmt own = b->stmt[last];
     memmove(&b->stmt[s + 1], &b->stmt[s], (size_t)(last - s) * sizeof *b->stmt);
     b->stmt[s] = own;
@@ -124,7 +124,8 @@ static et_value node_before(et_graph *g, int loop, int s, const et_op *op, et_va
 }
 
 /* The gather in statement S reads rows of a part of its table: it takes the first indices alone. */
-static void take_first(et_graph *g, int loop, int s, int node, int parts) {
+static void take_first(struct div_block *in, int node, int parts) {
+    et_graph *g = in->g;
     et_exprs *x = g->exprs;
     int64_t size = 0;
     static const int64_t none[1] = {0};
@@ -135,61 +136,70 @@ static void take_first(et_graph *g, int loop, int s, int node, int parts) {
     const et_attr attrs[] = {{.name = "start", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[0]},
                              {.name = "size", .kind = ET_A_EXPRS, .n = 1, .exprs = &e[1]},
                              {.name = "drop", .kind = ET_A_INTS, .n = 1, .ints = none}};
-    et_value first =
-        node_before(g, loop, s, &et_op_slice, g->nodes[node].args[1], 3, attrs, g->nodes[node].loc);
+    et_value all = g->nodes[node].args[1];
+    et_value first = div_node_before(in, &et_op_slice, 1, &all, 3, attrs, g->nodes[node].loc);
     g->nodes[node].args[1] = first;
 }
 
 static void follow(et_graph *g, const struct div_plan *p, int nvals, int loop) {
-    for (int s = 0; s < block_of(g, loop)->n; s++) {
-        et_stmt at = block_of(g, loop)->stmt[s];
+    struct div_block in = {g, loop, 0};
+    for (; in.at < block_of(g, loop)->n; in.at++) {
+        et_stmt at = block_of(g, loop)->stmt[in.at];
         if (at.kind == ET_S_LOOP) {
             follow(g, p, nvals, at.index);
             continue;
         }
         et_value r = g->nodes[at.index].result;
-        if (!r.id || (int)r.id >= nvals || p->cut[r.id].axis == WHOLE) continue;
-        int parts = p->devices / p->cut[r.id].repeat;
-        if (div_follows(g, &g->nodes[at.index], p->cut[r.id].axis, parts))
-            take_first(g, loop, s++, at.index, parts);
+        if (!r.id || (int)r.id >= nvals || div_made(p, r).axis == WHOLE) continue;
+        int parts = p->devices / div_made(p, r).repeat;
+        if (div_follows(g, &g->nodes[at.index], div_made(p, r).axis, parts))
+            take_first(&in, at.index, parts);
     }
 }
 
-/* The sum of X over devices takes the place of X for all who read it; S is the statement after the
- * node that makes it. */
-static void add_exchange(et_graph *g, int loop, int s, int node) {
+void div_take_result(et_graph *g, et_value from, et_value x) {
+    int own = et_val_of(g, from)->node;
+    et_check(from.id == (uint32_t)g->nvals - 1);
+    g->nodes[own].result = x;
+    et_val_of(g, x)->node = own;
+    g->nvals--; /* the value that was made for the node */
+}
+
+/* The sum of X over devices takes the place of X for all who read it, before a statement. */
+static void add_exchange(struct div_block *in, int node) {
+    et_graph *g = in->g;
     et_value sum = g->nodes[node].result;
     et_val *v = et_val_of(g, sum);
     et_value part = et_graph_value(g, ET_V_NODE, NULL, &v->shape, v->loc);
     et_val_of(g, part)->node = node;
     et_val_of(g, part)->model = et_val_of(g, sum)->model;
     g->nodes[node].result = part;
-    et_value again = node_before(g, loop, s, &et_op_exchange, part, 0, NULL, g->nodes[node].loc);
-    int own = et_val_of(g, again)->node;
-    et_check(again.id == (uint32_t)g->nvals - 1);
-    g->nodes[own].result = sum;
-    et_val_of(g, sum)->node = own;
-    g->nvals--; /* the value that was made for the exchange */
+    div_take_result(
+        g, div_node_before(in, &et_op_exchange, 1, &part, 0, NULL, g->nodes[node].loc), sum);
 }
 
 static void add_exchanges(et_graph *g, const struct div_plan *p, int nvals, int loop) {
-    for (int s = 0; s < block_of(g, loop)->n; s++) {
-        et_stmt at = block_of(g, loop)->stmt[s];
+    struct div_block in = {g, loop, 0};
+    while (in.at < block_of(g, loop)->n) {
+        et_stmt at = block_of(g, loop)->stmt[in.at++];
         if (at.kind == ET_S_LOOP) {
             add_exchanges(g, p, nvals, at.index);
             continue;
         }
         et_value r = g->nodes[at.index].result;
-        if (r.id && (int)r.id < nvals && p->partial[r.id]) add_exchange(g, loop, ++s, at.index);
+        if (!r.id || (int)r.id >= nvals) continue;
+        if (p->partial[r.id]) add_exchange(&in, at.index);
+        if (p->gathered[r.id].axis != WHOLE)
+            div_gather(&in, at.index, p->gathered[r.id], p->devices);
     }
 }
 
 static void cut_nodes(et_graph *g, const struct div_plan *p, int nnodes) {
     for (int i = 0; i < nnodes; i++) {
         et_value r = g->nodes[i].result;
-        if (r.id && p->cut[r.id].axis != WHOLE)
-            div_cut_attributes(g, &g->nodes[i], p->cut[r.id].axis,
-                               p->devices / p->cut[r.id].repeat);
+        if (r.id && div_made(p, r).axis != WHOLE)
+            div_cut_attributes(g, &g->nodes[i], div_made(p, r).axis,
+                               p->devices / div_made(p, r).repeat);
     }
 }
 

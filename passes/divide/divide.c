@@ -27,6 +27,13 @@ struct divide {
     int *least;
     struct div_cut (*arg)[ET_MAX_ARGS]; /* by node: how it reads a weight cut */
     bool again;
+    /* By value: shall all devices have all of it where it is cut; it was cut by what it is computed
+     * of, and not for a reader; and how each has a part of what then is not cut. */
+    bool *gather, *direct;
+    struct div_cut *gathered;
+    const et_machine *m;
+    et_gather how;
+    const et_divided *decided; /* what is obeyed instead; or NULL */
 };
 
 static et_val *val(const struct divide *v, et_value x) {
@@ -65,7 +72,81 @@ static bool same_cut(struct div_cut a, struct div_cut b) {
     return a.axis == b.axis && a.repeat == b.repeat;
 }
 
-/* All that N's arguments which are cut and its result are cut with is so in vain. */
+/* ---- what each device gets of the others ---- */
+
+const char *et_gather_name(int i) {
+    static const char *const names[] = {"auto", "never", "always"};
+    return i >= 0 && i <= ET_GATHER_ALWAYS ? names[i] : NULL;
+}
+
+/* Bytes that an iteration of the loops around reads of the weights in WITH. */
+static double bytes_of(const struct divide *v, const uint64_t *with) {
+    double all = 0;
+    for (int i = 1; i < v->g->nvals; i++) {
+        const et_val *w = &v->g->vals[i];
+        if (!(with[i / 64] >> (i % 64) & 1) || w->kind != ET_V_WEIGHT) continue;
+        double bytes = (double)et_shape_max_bytes(v->g->exprs, &w->shape);
+        int64_t n;
+        for (int d = 0; d < w->nloops; d++)
+            if (et_is_int(v->g->exprs, w->shape.dim[d], &n) && n > 0) bytes /= (double)n;
+        all += bytes;
+    }
+    return all;
+}
+
+/* Bytes of what is gathered, with the fewest rows: with more, the link and the product take longer
+ * alike. */
+static double least_bytes(const struct divide *v, const et_shape *s) {
+    double bytes = 4; /* a word, f32 */
+    for (int d = 0; d < s->rank; d++) {
+        int64_t lo, hi;
+        bytes *= et_bounds(v->g->exprs, s->dim[d], &lo, &hi) && lo > 0 ? (double)lo : 1;
+    }
+    return bytes;
+}
+
+/* A device that has its part of BYTES from each other one, in three steps in place of one, reads
+ * less of its weights. */
+static bool pays(const struct divide *v, double bytes, const uint64_t *with) {
+    const et_machine *m = v->m;
+    double others = 1 - 1.0 / v->devices;
+    double events = 2 * m->event_us + m->release_us + m->acquire_us + m->system_us;
+    return bytes_of(v, with) * others / m->hbm_gbs > events * 1e3 + bytes * others / m->link_gbs;
+}
+
+/* Can all of argument X be had by all devices: of a state by leaving it whole and what is stored to
+ * it cut. */
+static bool can_gather(const struct divide *v, const et_node *n, et_value x) {
+    const et_val *a = val(v, x);
+    if (a->kind == ET_V_STATE) return n->op->class == ET_CLASS_VIEW;
+    return a->kind == ET_V_NODE && v->direct[x.id] && v->cut[x.id].repeat == 1 &&
+           et_dtype_is_float(a->shape.dtype) && a->shape.rank < ET_MAX_RANK - a->nloops - 1;
+}
+
+/* N needs all of its arguments, which are cut with the weights in WITH: all devices have them from
+ * each other, if that pays. */
+static bool gather(struct divide *v, const et_node *n, const uint64_t *with) {
+    double bytes = 0;
+    bool can = !v->decided && v->how != ET_GATHER_NEVER, any = false;
+    for (int a = 0; a < n->nargs; a++) {
+        if (!is_cut(v, n->args[a])) continue;
+        any = true;
+        can &= can_gather(v, n, n->args[a]);
+        bytes += least_bytes(v, &val(v, n->args[a])->shape);
+    }
+    if (!can || !any) return false;
+    if (v->how == ET_GATHER_AUTO && !pays(v, bytes, with)) return false;
+    for (int a = 0; a < n->nargs; a++) {
+        int x = (int)n->args[a].id;
+        if (!is_cut(v, n->args[a])) continue;
+        v->gather[x] = true;
+        if (v->g->vals[x].kind == ET_V_STATE) v->least[x] = v->devices;
+    }
+    return v->again = true;
+}
+
+/* All that N's arguments which are cut and its result are cut with is so in vain, or N has all of
+ * these. */
 static void give_up(struct divide *v, const et_node *n) {
     uint64_t *with = et_alloc(v->g->arena, (size_t)v->words * sizeof *with);
     for (int a = 0; a < n->nargs; a++)
@@ -73,7 +154,17 @@ static void give_up(struct divide *v, const et_node *n) {
             with[w] |= v->with[n->args[a].id][w];
     for (int w = 0; n->result.id && w < v->words; w++)
         with[w] |= v->with[n->result.id][w];
-    leave_whole(v, with);
+    if (!gather(v, n, with)) leave_whole(v, with);
+}
+
+/* The node's result is cut: for all who read it, or until every device has all of it. */
+static void settle(struct divide *v, const et_node *n) {
+    et_value x = n->result;
+    if (!x.id || !is_cut(v, x)) return;
+    v->direct[x.id] = true;
+    if (!v->gather[x.id] || v->cut[x.id].repeat > 1) return;
+    v->gathered[x.id] = v->cut[x.id];
+    v->cut[x.id] = (struct div_cut){WHOLE, 1};
 }
 
 /* ---- cutting what is made of weights ---- */
@@ -104,7 +195,7 @@ static bool want_weight(struct divide *v, int node, int a, struct div_cut cut, u
  * what it is cut with, also where that fails: it is then cut in vain. */
 static bool want(struct divide *v, int node, int a, struct div_cut cut, uint64_t *with) {
     et_value x = v->g->nodes[node].args[a];
-    if (v->partial[x.id] ||
+    if (v->partial[x.id] || v->gather[x.id] ||
         !div_has_parts(v->g, &val(v, x)->shape, cut.axis, v->devices / cut.repeat))
         return false;
     if (is_cut(v, x)) {
@@ -264,7 +355,10 @@ static void look(struct divide *v, int node) {
     for (int i = 0; a >= 0 && i < n->nargs; i++)
         if (is_cut(v, n->args[i])) add_all(v, n->result, n->args[i]);
     if (a < 0) {
-        if (columns(v, node)) return;
+        if (columns(v, node)) {
+            settle(v, n);
+            return;
+        }
         for (int i = 0; i < n->nargs; i++)
             v->arg[node][i] = (struct div_cut){WHOLE, 1};
     } else if (!sum_of_parts(v, node)) {
@@ -274,6 +368,7 @@ static void look(struct divide *v, int node) {
         else if (cut.axis == WHOLE || !give_up_misfits(v, n, cut))
             give_up(v, n);
     }
+    settle(v, n);
     need(v, node, 1);
 }
 
@@ -306,7 +401,8 @@ static void forget(struct divide *v) {
     for (int i = 0; i < v->g->nvals; i++) {
         v->cut[i] = (struct div_cut){WHOLE, 1};
         v->needed[i] = 0;
-        v->partial[i] = false;
+        v->partial[i] = v->direct[i] = false;
+        v->gathered[i] = (struct div_cut){WHOLE, 1};
         memset(v->with[i], 0, (size_t)v->words * sizeof **v->with);
     }
     for (int i = 0; i < v->g->nnodes; i++)
@@ -334,6 +430,9 @@ static void decide(struct divide *v, const char **why) {
     v->needed = et_alloc(a, n * sizeof *v->needed);
     v->partial = et_alloc(a, n);
     v->least = et_alloc(a, n * sizeof *v->least);
+    v->gather = et_alloc(a, n);
+    v->direct = et_alloc(a, n);
+    v->gathered = et_alloc(a, n * sizeof *v->gathered);
     v->with = et_alloc(a, n * sizeof *v->with);
     v->arg = et_alloc(a, nodes * sizeof *v->arg);
     for (size_t i = 0; i < n; i++) {
@@ -341,11 +440,20 @@ static void decide(struct divide *v, const char **why) {
         v->least[i] = 1;
     }
     *why = ask(v);
-    if (*why) return;
-    do {
+    bool alike = !v->decided || v->decided->nvals == v->g->nvals;
+    if (!*why && v->decided && alike) {
+        memcpy(v->least, v->decided->least, n * sizeof *v->least);
+        memcpy(v->gather, v->decided->gather, n);
+    }
+    for (v->again = true; !*why && alike && v->again;) {
         forget(v);
         look_at(v, &v->g->body);
-    } while (v->again);
+    }
+    if (v->decided && alike)
+        alike = !memcmp(v->least, v->decided->least, n * sizeof *v->least) &&
+                !memcmp(v->gather, v->decided->gather, n);
+    if (!*why && !alike) *why = "with other dims other weights would be cut";
+    if (*why) return;
     /* What was looked at before its reader asked for a part of it has noted the weight as whole. */
     for (int i = 1; i < v->g->nvals; i++)
         if (v->g->vals[i].kind == ET_V_WEIGHT) v->needed[i] = 0;
@@ -369,13 +477,15 @@ static const et_val *unlike_asked(const struct divide *v) {
     return NULL;
 }
 
-bool et_divide(et_graph *g, int devices) {
-    struct divide v = {.g = g, .devices = devices};
+bool et_divide(et_graph *g, int devices, const et_machine *m, et_gather how,
+               et_divided *io) {
+    struct divide v = {.g = g, .devices = devices, .m = m, .how = how};
     const char *why = NULL;
     bool any = false;
     if (devices <= 1) return true;
     if (g->nmodels) why = "several models in one kernel are not divided yet";
     if (g->devices) why = "the program is divided already";
+    v.decided = io && io->nvals ? io : NULL;
     if (!why) {
         div_join_pieces(g);
         decide(&v, &why);
@@ -384,7 +494,7 @@ bool et_divide(et_graph *g, int devices) {
             why = et_printf(g->arena, "@split of %s: what reads it does not go with such parts",
                             unlike->name);
         for (int i = 1; i < g->nvals; i++)
-            any |= v.partial[i] || v.cut[i].axis != WHOLE;
+            any |= v.partial[i] || v.cut[i].axis != WHOLE || v.gathered[i].axis != WHOLE;
         if (!why && !any)
             why = et_printf(g->arena,
                             "no product by weights can be divided by %d: its columns, or the heads "
@@ -396,8 +506,9 @@ bool et_divide(et_graph *g, int devices) {
         et_diag(g->diags, ET_ERROR, (et_loc){0}, "--devices=%d: %s", devices, why);
         return false;
     }
+    if (io && !io->nvals) *io = (et_divided){g->nvals, v.least, v.gather};
     for (int i = 1; i < g->nvals; i++)
         g->vals[i].split = (et_split){0};
-    div_apply(g, &(struct div_plan){devices, v.cut, v.needed, v.partial, v.arg});
+    div_apply(g, &(struct div_plan){devices, v.cut, v.needed, v.partial, v.gathered, v.arg});
     return true;
 }

@@ -41,8 +41,28 @@ struct div_plan {
     const struct div_cut *cut;
     const int *needed;
     const bool *partial;
+    const struct div_cut *gathered; /* how each device has a part of what all then get */
     struct div_cut (*arg)[ET_MAX_ARGS];
 };
+/* How the node of X computes it: as others read it, or a part of that. */
+static inline struct div_cut div_made(const struct div_plan *p, et_value x) {
+    return p->gathered[x.id].axis != WHOLE ? p->gathered[x.id] : p->cut[x.id];
+}
+
+/* A node in a block that is being gone through, in place of statement AT; its result. */
+struct div_block {
+    et_graph *g;
+    int loop; /* -1: outside of all */
+    int at;   /* a statement, which comes one later with each node before it */
+};
+et_value div_node_before(struct div_block *, const et_op *, int nargs, const et_value *args,
+                         int nattrs, const et_attr *, et_loc);
+/* The node before the statement computes part CUT of its result, which takes the place of that for
+ * all who read it once every device has sent the others its part. */
+void div_gather(struct div_block *, int node, struct div_cut cut, int devices);
+/* X, which node LAST of the graph computes, and no value of its own. */
+void div_take_result(et_graph *, et_value from, et_value x);
+
 void div_join_pieces(et_graph *);
 void div_apply(et_graph *, const struct div_plan *);
 

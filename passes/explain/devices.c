@@ -31,8 +31,9 @@ static void put_exchange(const struct explain *e, const et_tensor *t) {
     const int64_t *least = e->syms[0], *most = e->syms[e->nsamples - 1];
     int others = e->p->g->devices - 1;
     double word = (t->tagged ? 2 : 1) * et_dtype_width(t->shape.dtype);
-    if (t->dealt) word /= e->p->g->devices;
-    fprintf(e->to, "  %%%s: the sum over devices of %s elements, %s: to %d other%s %s", t->name,
+    if (t->dealt || t->own) word /= e->p->g->devices;
+    fprintf(e->to, "  %%%s: %s of %s elements, %s: to %d other%s %s", t->name,
+            t->own ? "what each device has" : "the sum over devices",
             et_dims_text(e->x, t->shape.rank, t->shape.dim), t->dealt ? "by rows" : "one-shot",
             others, others == 1 ? "" : "s each", explain_bytes(e, word * elements(e, t, least)));
     if (e->nsamples > 1) fprintf(e->to, " to %s", explain_bytes(e, word * elements(e, t, most)));

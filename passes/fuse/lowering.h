@@ -31,6 +31,7 @@ typedef struct {
     bool keep;           /* is materialised */
     bool must;           /* it cannot be inlined */
     bool partial;        /* exchanged: each device has a part of the sum */
+    int own;             /* PARTIAL: 1 + the dimension with an index for each device, or 0 */
     int loop;            /* innermost around its node, or -1 */
     bool fixed;          /* weights and constants alone decide it: the same in every launch */
     bool only_contracts; /* every reader is a contraction */

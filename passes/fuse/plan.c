@@ -128,11 +128,21 @@ static void keep_reshaped(et_lowering *lo, et_value v) {
     info(lo, v)->facts.contract = false;
 }
 
+/* What a device has is computed once, and not for each of the devices that it has an index for. */
+static void keep_own_part(et_lowering *lo, const et_node *exchange) {
+    const et_node *n = et_node_of(lo->g, exchange->args[0]);
+    int own = (int)et_attr_int(exchange, "own", -1);
+    info(lo, exchange->args[0])->own = own + 1;
+    if (own >= 0 && n && n->op == &et_op_map) n = et_node_of(lo->g, n->args[0]);
+    if (own >= 0 && n && n->op == &et_op_reshape) keep(lo, n->args[0], true);
+}
+
 static void constrain_args(et_lowering *lo, const et_node *n) {
     const et_shape *b;
     if (n->op == &et_op_exchange) {
         keep(lo, n->args[0], true);
         info(lo, n->args[0])->partial = true;
+        keep_own_part(lo, n);
         return;
     }
     switch (n->op->class) {
@@ -221,8 +231,9 @@ static bool takes_sum(et_lowering *lo, const et_node *n) {
         if (!info(lo, n->args[a])->facts.sum) continue;
         const et_shape *to = n->result.id ? &et_val_of(lo->g, n->result)->shape : NULL;
         const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
-        bool alike = to && n->op->class == ET_CLASS_MAP && to->rank == from->rank;
-        for (int d = 0; alike && d < to->rank; d++)
+        bool again = n->op == &et_op_reshape; /* of what each device has a part of */
+        bool alike = again || (to && n->op->class == ET_CLASS_MAP && to->rank == from->rank);
+        for (int d = 0; alike && !again && d < to->rank; d++)
             alike = et_expr_eq(to->dim[d], from->dim[d]);
         if (!alike) keep(lo, n->args[a], true);
         takes |= alike;

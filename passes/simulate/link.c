@@ -17,9 +17,10 @@ bool sim_tells_system(const struct sim *s, const struct sim_grid *g) {
     return false;
 }
 
-/* An element of rows that are dealt goes to the device that has the row, which may be this one. */
+/* An element of rows that are dealt goes to the device that has the row, which may be this one; of
+ * what each device has its own part of, as much of it is this one's. */
 double sim_sent_of(const struct sim *s, const et_tensor *t, double bytes) {
     double devices = s->p->g->devices, others = devices - 1;
     if (!et_in_inbox(t) || devices < 2) return 0;
-    return bytes * others / (t->dealt ? devices : 1) * (t->tagged ? 2 : 1);
+    return bytes * others / (t->dealt || t->own ? devices : 1) * (t->tagged ? 2 : 1);
 }

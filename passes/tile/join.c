@@ -147,7 +147,7 @@ static bool may_join(const struct join *j, const et_group *gr) {
         gr->to.space != ET_LOAD_TENSOR)
         return false;
     const et_tensor *t = &j->p->tensors[gr->to.id];
-    if (t->kind != ET_TENSOR_TEMP || t->carried || gr->to.rank != gr->rank ||
+    if (t->kind != ET_TENSOR_TEMP || t->carried || t->partial || gr->to.rank != gr->rank ||
         !et_tile_alone_writes(j->p, gr))
         return false;
     for (int d = 0; d < gr->rank; d++) {

@@ -124,10 +124,19 @@ const et_op et_op_reduce = {
 /* ---- exchange ----
  * In a graph that several devices run: what each of them computes for the argument is a part of a
  * sum, which all of them get, added in the order of their numbers. How what an element is made of
- * gets to all devices is the affair of the argument's tensor (ir/program/tags.h). */
+ * gets to all devices is the affair of the argument's tensor (ir/program/tags.h). With "own", a
+ * dimension with an index for each device, it is no sum: an element is what the device of that
+ * number computes. */
 
 static bool exchange_shape(et_graph *g, const et_node *n, et_shape *out_shape) {
+    int64_t each;
     *out_shape = *et_arg_shape(g, n, 0);
+    if (et_attr_find(n, "own")) {
+        int own = (int)et_attr_int(n, "own", 0);
+        if (own < 0 || own >= out_shape->rank ||
+            !et_is_int(g->exprs, out_shape->dim[own], &each) || each != g->devices)
+            return et_op_error(g, n, "exchange needs a dimension with an index for each device");
+    }
     return et_op_wants_float(g, n, 0, "the argument of exchange");
 }
 

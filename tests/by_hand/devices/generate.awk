@@ -1,7 +1,8 @@
 # generate.awk -v seed=S -v devices=N: a random program as decoders are made of, most of which can be divided among N devices: blocks
 # of products with a residual, in a loop or not, gated or not, with biases, norms, weights in one piece or in one tensor, plain or
 # quantised by groups of k, attention with few heads of keys; weights that are read twice, outputs of what is cut, @split of some, also
-# in parts that there are not; rows, columns and heads that do not divide; launches of up to 4, 20 or 40 rows.
+# in parts that there are not; rows, columns and heads that do not divide; launches of up to 4, 20 or 40 rows. With -v whole=1 also what needs
+# all columns: norms and softmax of what is between two products and of the last one's result.
 function draw(n) { return int(rand() * n) }
 function pick(list,  a, n) { n = split(list, a, " "); return a[1 + draw(n)] }
 # " = its name in the checkpoint", of weight W.
@@ -47,6 +48,12 @@ function mlp(  f, a, b, c, k) {
     c = bias(f)
     printf "%su%d = %s%s\n", pad, n, act("(h" n " @ " a ".T" c ")"), b != "" ? " * (h" n " @ " b ".T)" : ""
     last = "u" n
+    if (whole && rand() < 0.3) { # what a device has a part of, read whole
+        if (rand() < 0.5) {
+            b = "w" count++
+            printf "%sweight %s : bf16[%d]%s\n%su%d = %s(rmsnorm(u%d, %s, eps=1e-5))\n", pad, b, f, named(b), pad, n, pick("bf16 f32 f32"), n, b
+        } else printf "%su%d = softmax(u%d) * 4\n", pad, n, n
+    }
     a = weight(H, f, k)
     c = bias(H)
     printf "%sx = x + (u%d @ %s.T%s) * 0.2\n", pad, n, a, c
@@ -85,8 +92,10 @@ BEGIN {
     inner = looped; looped = 0; pad = ""
     if (!inner && last != "" && rand() < 0.3) printf "output inner = %s * 2\n", last
     if (rand() < 0.7) {
-        w = weight(devices * 16 * (1 + draw(2)), H, kind())
+        columns = devices * 16 * (1 + draw(2))
+        w = weight(columns, H, kind())
         printf "output y = %s @ %s.T\n", normed("x"), w
+        if (whole && rand() < 0.5) print "output best = " pick("softmax(y) argmax(y,axis=-1) reshape(y,[N*" columns "])")
         if (rand() < 0.2) printf "output again = sum(f32(%s), axis=0)\n", w
     } else print "output y = x * 1"
 }

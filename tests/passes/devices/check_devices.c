@@ -262,6 +262,13 @@ static et_exchange exchange_of(const char *name) {
     return (et_exchange)i;
 }
 
+static et_gather gather_of(const char *name) {
+    int i = 0;
+    while (et_gather_name(i) && strcmp(et_gather_name(i), name) != 0)
+        i++;
+    return (et_gather)i;
+}
+
 static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
     for (int i = 3; i + 1 < argc; i += 2)
         if (strcmp(argv[i], name) == 0) return argv[i + 1];
@@ -279,7 +286,8 @@ int main(int argc, char **argv) {
     c.g = ok ? tm_parse(c.a, d, argv[1]) : NULL;
     c.part = ok ? tm_parse(c.a, d, argv[1]) : NULL;
     ok = c.g && c.part;
-    if (ok && !et_divide(c.part, c.devices)) {
+    if (ok && !et_divide(c.part, c.devices, opt.machine,
+                         gather_of(option(argc, argv, "--gather", "auto")), NULL)) {
         et_diag_print(d, stderr);
         et_arena_destroy(c.a);
         return REFUSED;

@@ -58,6 +58,28 @@ if grep -q ' dealt ' "$out/x.eti"; then echo 'rows of a text without its graph w
 grep -q 'each from the device that has its row' "$out/text"
 sed '/^devices/d' "$out/good.eti" > "$out/bad.eti"
 says "'devices' says before this" "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+# What all devices get of each other: where it pays, wherever it can be, or nowhere.
+says 'no product by weights can be divided by 2' "$etcc" "$here/all.etg" --devices=2 -d graph
+says 'no product by weights can be divided by 2' "$etcc" "$here/all.etg" --devices=2 --gather=never -d graph
+for how in tags flags; do
+    "$etcc" "$here/all.etg" --devices=2 --variants=1 --gather=always --exchange=$how --explain="$out/text" --to scheduled -o "$out/own.eti"
+    grep -q 'y.map: what each device has of .N, 2, 64. elements, one-shot: to 1 other' "$out/text"
+    "$etcc" "$out/own.eti" --to scheduled -o "$out/again.eti"
+    cmp "$out/own.eti" "$out/again.eti"
+    sed 's/ partial own 1 / partial own 2 /' "$out/own.eti" > "$out/bad.eti"
+    says 'has no dimension with an index for each device' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+    sed 's/^\( *\)%y.map\[\(.*\), j1, \(.*\) = /\1%y.map[\2, 0, \3 = /' "$out/own.eti" > "$out/bad.eti"
+    if cmp -s "$out/own.eti" "$out/bad.eti"; then echo "nothing to break" && exit 1; fi
+    says 'y.map' "$etcc" "$out/bad.eti" --to scheduled -o "$out/x.eti"
+done
+"$etcc" "$here/all.etg" --devices=4 --gather=always -d graph > "$out/own.graph"
+"$etcc" "$out/own.graph" -d graph | cmp - "$out/own.graph"
+sed 's/ {own=1} : f32.N, 4, 32.$/ {own=2} : f32[N, 4, 32]/' "$out/own.graph" > "$out/bad.eti"
+says 'needs a dimension with an index for each device' "$etcc" "$out/bad.eti" -d graph
+# All variants get the same: one for a token, and one for many.
+sed 's/N in 1..9/N in 1..4096/; s/16, V/4096, V/; s/16 \* V/4096 * V/; s/V=128/V=131072/; s/H=64/H=2048/' "$here/all.etg" > "$out/large.etg"
+"$etcc" "$out/large.etg" --devices=2 --to scheduled -o "$out/x.eti"
+grep -q 'weight %head : bf16.65536, 2048.' "$out/x.eti"
 # Weights split as asked, or not at all.
 split() { # GATE DOWN ALL: a program whose three weights have these hints
     printf 'model s\ninput x : f32[4, 64]\n%s\nweight a : bf16[256, 64]\n%s\nweight b : bf16[64, 256]\n' "$1" "$2" > "$out/split.etg"

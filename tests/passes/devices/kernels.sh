@@ -38,6 +38,15 @@ for how in flags rows; do
     check "$here/mlp.etg --exchange=$how" 4
     check "$models/llama.etg --exchange=$how" 2 --set N=7
 done
+# What each device has a part of, had by all; caches may be stale, and links delay and reorder.
+for n in 2 4; do
+    for how in tags flags; do
+        for schedule in static dynamic; do
+            "$bin/etcc" "$here/all.etg" --devices=$n --gather=always --exchange=$how --schedule=$schedule --target=$target -o "$out/k.all"
+            "$bin/check_kernel" "$here/all.etg" "$out/k.all" --runs "$runs" --device "emu:$target:cus=6:agents=$n:seed=3:links=5:coherence=model"
+        done
+    done
+done
 "$bin/etcc" "$here/mlp.etg" --devices=2 --flag-in-data=all --target=$target -o "$out/k.all"
 "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3
 # What does not fit together is refused; a wait that ends in vain names the device.

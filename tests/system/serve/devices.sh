@@ -37,3 +37,14 @@ done
 good /health '' ok
 stop
 [ $status = 0 ] || die "ended with $status"
+
+# Where the devices choose the next tokens, of logits that each has a part of: the same texts.
+for s in all greedy; do
+    "$bin/etimport" "$stories" -o $s.etg --sample $s
+    kernel=$(kernel "$bin/etcc" "$work/$s.etg" gfx942 static --devices=2 --gather=always)
+    start --device $two
+    ask /v1/completions "$seeded"
+    sed 's/.*"choices"/"choices"/; s/"usage".*//' answer | cmp - first || die "another text where devices choose ($s)"
+    good /v1/completions "{$m,\"prompt\":\"Once upon a time\",\"temperature\":0,\"max_tokens\":12,\"echo\":true}" "\"text\":\"$(cat one)\""
+    stop
+done
