@@ -36,7 +36,8 @@ struct map {
     et_expr mask; /* of the step, and that this device stores the element, or none */
 };
 
-/* MASK, and where each device stores elements of its own (ir/program/tags.h), that the element is this one's.
+/* MASK, and where each device stores elements of its own (ir/program/tags.h), that the element is
+ * this one's.
  */
 static et_expr with_own(cg *g, const et_step *s, et_expr mask) {
     const et_tensor *t = s->to.space == ET_LOAD_TENSOR ? &g->p->tensors[s->to.id] : NULL;

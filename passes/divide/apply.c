@@ -174,8 +174,8 @@ static void add_exchange(struct div_block *in, int node) {
     et_val_of(g, part)->node = node;
     et_val_of(g, part)->model = et_val_of(g, sum)->model;
     g->nodes[node].result = part;
-    div_take_result(
-        g, div_node_before(in, &et_op_exchange, 1, &part, 0, NULL, g->nodes[node].loc), sum);
+    div_take_result(g, div_node_before(in, &et_op_exchange, 1, &part, 0, NULL, g->nodes[node].loc),
+                    sum);
 }
 
 static void add_exchanges(et_graph *g, const struct div_plan *p, int nvals, int loop) {

@@ -477,8 +477,7 @@ static const et_val *unlike_asked(const struct divide *v) {
     return NULL;
 }
 
-bool et_divide(et_graph *g, int devices, const et_machine *m, et_gather how,
-               et_divided *io) {
+bool et_divide(et_graph *g, int devices, const et_machine *m, et_gather how, et_divided *io) {
     struct divide v = {.g = g, .devices = devices, .m = m, .how = how};
     const char *why = NULL;
     bool any = false;

@@ -16,8 +16,8 @@ const char *et_gather_name(int); /* NULL past the last one */
 
 /* What is decided of a program, by value: the same whatever its dims are said to be. */
 typedef struct {
-    int nvals;       /* 0: nothing is decided yet */
-    const int *least; /* so many devices at least have the same part of it */
+    int nvals;          /* 0: nothing is decided yet */
+    const int *least;   /* so many devices at least have the same part of it */
     const bool *gather; /* devices get it of each other */
 } et_divided;
 

@@ -1,5 +1,5 @@
-/* What each device has a part of, made whole on all: a part is a word of its own device, in place of
- * a part of a sum (ir/program/tags.h, "own"). */
+/* What each device has a part of, made whole on all: a part is a word of its own device, in place
+ * of a part of a sum (ir/program/tags.h, "own"). */
 #include "ir/base/diag.h"
 #include "passes/divide/int.h"
 
@@ -14,10 +14,9 @@ static et_value reshape(struct div_block *in, et_value x, const et_shape *to, et
 /* The first of N arguments as DTYPE, in the shape that all broadcast to. */
 static et_value first_of(struct div_block *in, int n, const et_value *x, et_dtype dtype,
                          et_loc loc) {
-    const et_attr attrs[] = {{.name = "body",
-                              .kind = ET_A_EXPR,
-                              .expr = et_arg(in->g->exprs, 0, ET_T_F32)},
-                             {.name = "dtype", .kind = ET_A_INT, .i = dtype}};
+    const et_attr attrs[] = {
+        {.name = "body", .kind = ET_A_EXPR, .expr = et_arg(in->g->exprs, 0, ET_T_F32)},
+        {.name = "dtype", .kind = ET_A_INT, .i = dtype}};
     return div_node_before(in, &et_op_map, n, x, 2, attrs, loc);
 }
 

@@ -117,9 +117,9 @@ int et_temp_for(et_lowering *lo, et_value v) {
     sum->partial = lo->g->devices;
     int own = lo->info[v.id].own, n = shape.rank - et_val_of(lo->g, v)->shape.rank;
     sum->own = own ? own + n : 0;
-    sum->flagged = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, v)->shape) /
-                       (own ? lo->g->devices : 1) >
-                   lo->most_tagged;
+    sum->flagged =
+        et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, v)->shape) / (own ? lo->g->devices : 1) >
+        lo->most_tagged;
     sum->max_bytes = et_tagged_bytes(sum, sum->max_bytes);
     return t;
 }

@@ -133,8 +133,8 @@ static bool exchange_shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     *out_shape = *et_arg_shape(g, n, 0);
     if (et_attr_find(n, "own")) {
         int own = (int)et_attr_int(n, "own", 0);
-        if (own < 0 || own >= out_shape->rank ||
-            !et_is_int(g->exprs, out_shape->dim[own], &each) || each != g->devices)
+        if (own < 0 || own >= out_shape->rank || !et_is_int(g->exprs, out_shape->dim[own], &each) ||
+            each != g->devices)
             return et_op_error(g, n, "exchange needs a dimension with an index for each device");
     }
     return et_op_wants_float(g, n, 0, "the argument of exchange");
