@@ -229,28 +229,29 @@ static bool render(const struct api_model *m, struct request *r, struct fault *f
 
 /* ---- how much may come ---- */
 
+/* An answer ends where the context is full, or at the server's own limit: programs ask for more
+ * than most models have. What it must have at least, it must have room for. */
 static bool limit(const struct api_model *m, struct request *r, struct fault *f) {
     int64_t longest = 0;
-    bool told = r->most >= 0;
     for (int i = 0; i < r->nprompts; i++) {
         int64_t n = (int64_t)r->prompts[i].n;
         if (!n) return fault_set(f, 400, "prompt", NULL, "the prompt is empty");
         if (n > longest) longest = n;
     }
-    if (longest > m->context || (told && longest + r->most > m->context))
-        return fault_set(
-            f, 400,
-            r->dialect == DIALECT_COMPLETIONS || r->dialect == DIALECT_NATIVE ? "prompt"
-                                                                              : "messages",
-            "context_length_exceeded",
-            "the model keeps %lld tokens; the prompt has %lld and %lld are asked for",
-            (long long)m->context, (long long)longest, (long long)(told ? r->most : 0));
-    if (told && m->most && r->most > m->most)
-        return fault_set(f, 400, "max_tokens", "invalid_value",
-                         "an answer has at most %lld tokens here", (long long)m->most);
-    if (!told) r->most = r->dialect == DIALECT_COMPLETIONS ? 16 : m->context - longest;
-    if (!told && r->most > m->context - longest) r->most = m->context - longest;
-    if (!told && m->most && r->most > m->most) r->most = m->most;
+    bool text = r->dialect == DIALECT_COMPLETIONS || r->dialect == DIALECT_NATIVE;
+    int64_t room = m->context - longest;
+    if (room < (r->most != 0) || room < r->least)
+        return fault_set(f, 400, text ? "prompt" : "messages", "context_length_exceeded",
+                         "the model keeps %lld tokens, the prompt has %lld: there is no room for "
+                         "an answer of %lld",
+                         (long long)m->context, (long long)longest,
+                         (long long)(r->least > 1 ? r->least : r->most != 0));
+    if (m->most && m->most < room) room = m->most;
+    if (room < r->least)
+        return fault_set(f, 400, "min_tokens", "invalid_value",
+                         "an answer has at most %lld tokens here", (long long)room);
+    if (r->most < 0 && r->dialect == DIALECT_COMPLETIONS) r->most = 16;
+    if (r->most < 0 || r->most > room) r->most = room;
     return true;
 }
 

@@ -85,6 +85,19 @@ good /v1/messages "{$m,$u,$greedy,\"max_tokens\":4}" '"type":"message"' '"text":
 good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stream\":true}" 'event: message_start' \
     '"type":"text_delta"' '"text":" there"' 'event: message_stop'
 
+# Who asks for more than there is room for gets what there is room for, and is told that it was cut.
+long=$(awk 'BEGIN { for (i = 0; i < 500; i++) printf " a" }')
+ul="\"messages\":[{\"role\":\"user\",\"content\":\"$long\"}]"
+good /v1/messages/count_tokens "{$m,$ul}" '{"input_tokens":'
+room=$((512 - $(sed 's/[^0-9]//g' answer)))
+good /v1/messages "{$m,$ul,$greedy,\"max_tokens\":32000}" '"stop_reason":"max_tokens"' "\"output_tokens\":$room}"
+good /v1/messages "{$m,$ul,$greedy,\"max_tokens\":32000,\"stream\":true}" '"stop_reason":"max_tokens"' "\"output_tokens\":$room}"
+good /v1/responses "{$m,\"input\":\"$long\",$greedy,\"max_output_tokens\":32000}" '"status":"incomplete"' '"reason":"max_output_tokens"' \
+    "\"output_tokens\":$room,"
+good /v1/chat/completions "{$m,$ul,$greedy,\"max_completion_tokens\":32000}" '"finish_reason":"length"' "\"completion_tokens\":$room,"
+good /v1/completions "{$m,\"prompt\":\"$long\",$greedy,\"max_tokens\":32000,\"ignore_eos\":true}" '"finish_reason":"length"' \
+    "\"completion_tokens\":$room,"
+
 # Ollama's, in lines of JSON.
 o='"model":"stories-llama:latest","options":{"temperature":0,"num_predict":4,"num_ctx":512}'
 good /api/chat "{$o,$u,\"stream\":false}" '"message":{"role":"assistant","content":", there was a"}' '"done":true' '"eval_count":4' \
