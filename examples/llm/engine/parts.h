@@ -41,6 +41,15 @@ struct slot {
     uint64_t freed; /* a number that grows: the least was freed first */
 };
 
+/* What prompts cost beside texts, and in launches of their own: fill.c. */
+struct ways {
+    double text;                  /* seconds of a launch of texts; 0: not known yet */
+    double seconds[2], tokens[2]; /* that prompts took, and how many: together, apart */
+    int64_t turn;
+    bool apart; /* the launch has prompts alone, for which texts wait */
+    bool held;  /* prompts have waited for one of texts */
+};
+
 /* A decoder with its sequences. */
 struct engine {
     struct launcher *launcher;
@@ -65,7 +74,8 @@ struct engine {
     int64_t nactive, turn;
     int64_t steps;   /* of the launch */
     int64_t guessed; /* tokens of the launch that are guesses */
-    bool is_done;    /* its part of the launch is, and its tokens are taken */
+    struct ways ways;
+    bool is_done; /* its part of the launch is, and its tokens are taken */
     /* A step of it runs, of a kernel that stays: of TOTAL tokens, since BEGAN. */
     bool posted;
     int64_t total;
@@ -132,9 +142,14 @@ int64_t paged_used(const struct engine *);
 /* guess.c: how N tokens may go on: up to MOST of *OUT, which lie among them. */
 int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **out);
 
-/* launch.c: one engine's share of a launch, from filling it to the tokens it gave. */
-/* Returns how many tokens it has in it. */
+/* fill.c: one engine's share of a launch is filled. Returns how many tokens it has in it. */
 int64_t launch_fill(struct engine *);
+/* It took so long, and no other engine was in it. */
+void fill_learn(struct engine *, double seconds);
+/* The first N tokens of a sequence; those that end a text must not come while it is short. */
+struct history history_of(const struct engine *, const struct sequence *, size_t n);
+
+/* launch.c: the tokens it gave. */
 /* It was done, with TOTAL tokens of all engines; what is below then leaves it alone. */
 void launch_take(struct engine *, int64_t total, double seconds);
 /* whole.c: the same of an encoder: whole texts, the oldest first. */

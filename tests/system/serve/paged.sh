@@ -56,7 +56,7 @@ good /props '' '"page_tokens":8' '"pages":14' '"n_ctx":112'
 
 # Too long for all of the pages is an answer; what just fits is written.
 long=$(awk 'BEGIN { for (i = 0; i < 113; i++) printf "%s%d", i ? "," : "", 20 + i % 50 }')
-bad 400 /v1/completions "{$m,\"prompt\":[$long]}" 'the model keeps 112 tokens; the prompt has 113'
+bad 400 /v1/completions "{$m,\"prompt\":[$long]}" 'the model keeps 112 tokens, the prompt has 113'
 good /v1/completions "{$m,\"prompt\":\"Once\",\"max_tokens\":110,\"ignore_eos\":true}" '"finish_reason":"length"' \
     '"total_tokens":112'
 

@@ -1,0 +1,286 @@
+/* An engine's share of a launch: filled with tokens of its sequences. */
+#include "examples/llm/engine/parts.h"
+#include <string.h>
+
+/* ---- tokens of a sequence ---- */
+
+/* A prompt is read until all but its last token are fed; then each launch feeds one token. */
+static bool is_reading(const struct sequence *s) {
+    return s->n - s->fed > 1;
+}
+
+static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
+    int64_t fed = 0, last = -1;
+    int64_t room = e->batch - e->lm->n;
+    if (most > room) most = room;
+    if (most > (int64_t)(s->n - s->fed)) most = (int64_t)(s->n - s->fed);
+    most = paged_reach(e, s, (int64_t)s->fed + most) - (int64_t)s->fed;
+    /* The last one waits where its logits have no place, or what may follow is not known yet. */
+    bool waits = s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_WAIT;
+    if (most == (int64_t)(s->n - s->fed) && (waits || !lm_rows_left(e->lm))) most--;
+    bool tells = s->job.tells_prompt && s->fed < s->job.n;
+    if (tells && most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
+    for (; fed < most; fed++, s->fed++) {
+        last = lm_add(e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
+        if (!tells) continue;
+        int64_t row = lm_ask(e->lm, last);
+        if (!s->ntold++) s->told_row = row;
+    }
+    /* Otherwise its last token is still to come. */
+    if (fed && s->fed == s->n) s->row = tells ? s->told_row + s->ntold - 1 : lm_ask(e->lm, last);
+    if (fed) s->launched = true;
+    if (fed && e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
+    return fed;
+}
+
+/* Add guesses behind the next token of a text, where there is spare room. */
+static void feed_guesses(struct engine *e, struct sequence *s) {
+    const int32_t *guess;
+    int64_t at = (int64_t)s->fed, most = e->o->speculate;
+    int64_t room = e->batch - e->lm->n, left = s->job.most - s->result.generated - 1;
+    if (most > MAX_GUESSES) most = MAX_GUESSES;
+    if (most > room) most = room;
+    if (most > left) most = left; /* more would not be used */
+    if (most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
+    if (most > e->sizes.context - at) most = e->sizes.context - at;
+    /* What may follow a guess would have to be asked before it came. */
+    if (s->row < 0 || most < 1 || s->job.sink.ready) return;
+    int64_t n = guess_next(s->ids, (int64_t)s->n, most, &guess);
+    n = paged_reach(e, s, at + n) - at;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = lm_ask(e->lm, lm_add(e->lm, guess[i], at + i, s->slot));
+        if (!i) s->guess_row = row;
+        s->guesses[i] = guess[i];
+    }
+    s->nguesses = n > 0 ? n : 0;
+    e->guessed += s->nguesses;
+    if (e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
+}
+
+/* ---- what is chosen on the device ---- */
+
+/* The first N tokens of a sequence; those that end a text must not come while it is short. */
+struct history history_of(const struct engine *e, const struct sequence *s, size_t n) {
+    const struct engine_job *j = &s->job;
+    bool early = (int64_t)(n - j->n) < j->least && !j->run_on;
+    return (struct history){s->ids, j->n, n, e->stops, early ? e->nstops : 0};
+}
+
+/* Which tokens may follow, as logits of 0 in e->row. False: there is no saying before the launch.
+ */
+static bool mask_next(struct engine *e, struct sequence *s, size_t n) {
+    memset(e->row, 0, (size_t)e->sizes.vocab * sizeof *e->row);
+    return n == s->n && s->job.sink.mask(s->job.sink.user, e->row, e->sizes.vocab);
+}
+
+/* Has the launch choose what follows the first N tokens of S; -1: from the logits of ROW here. */
+static int64_t choose(struct engine *e, struct sequence *s, int64_t row, size_t n) {
+    const struct engine_job *j = &s->job;
+    int64_t pick = -1;
+    if ((e->lm->picks.all || e->lm->picks.likeliest) && (!j->sink.mask || mask_next(e, s, n))) {
+        const struct change *changes;
+        struct history h = history_of(e, s, n);
+        struct drawing d = sampler_drawing(&j->sampling, e->sizes.vocab, n - j->n);
+        size_t nchanges = sampler_changes(e->sampler, &j->sampling, &h, &changes);
+        pick = lm_pick(e->lm, row, &d, changes, nchanges, j->sink.mask ? e->row : NULL);
+    }
+    return pick;
+}
+
+/* Guesses are written behind its tokens for that, where what comes is written over them. */
+static void choose_all(struct engine *e, struct sequence *s) {
+    if (s->row < 0 || s->job.vector) return;
+    s->pick = choose(e, s, s->row, s->n);
+    for (int64_t i = 0; i < s->nguesses; i++) {
+        size_t n = s->n + (size_t)i;
+        s->ids[n] = s->guesses[i];
+        s->guess_picks[i] = choose(e, s, s->guess_row + i, n + 1);
+    }
+}
+
+/* ---- several steps ---- */
+
+/* Are all of its next tokens, whatever they are, the likeliest ones of logits as they come? */
+static bool is_plain(const struct engine_job *j) {
+    const struct sampling *p = &j->sampling;
+    return p->temperature == 0 && p->repetition == 1 && p->frequency == 0 && p->presence == 0 &&
+           !p->nbias && !j->sink.mask && j->top < 0;
+}
+
+/* How many steps S can go, up to MOST: while it may have more tokens, and has places for them. */
+static int64_t steps_of(struct engine *e, struct sequence *s, int64_t most) {
+    int64_t left = s->job.most - s->result.generated, fed = (int64_t)s->fed;
+    if (s->row < 0 || s->pick < 0 || !is_plain(&s->job)) return 1;
+    if (most > left) most = left;
+    if (most > e->sizes.context - fed + 1) most = e->sizes.context - fed + 1;
+    return most;
+}
+
+static bool reads_any(const struct engine *e) {
+    for (int64_t i = 0; i < e->nactive; i++)
+        if (is_reading(e->active[i])) return true;
+    return false;
+}
+
+/* A launch of nothing but texts, while nobody else waits, goes on by itself. Pages are taken once
+ * it is known how far. */
+static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
+    int64_t steps = e->lm->max_steps;
+    if (e->o->steps && steps > e->o->steps) steps = e->o->steps;
+    if (prompts || e->guessed || !texts || reads_any(e) || queue_waits(e)) return 1;
+    for (int64_t i = 0; i < e->nactive && steps > 1; i++)
+        steps = steps_of(e, e->active[i], steps);
+    for (int64_t i = 0; i < e->nactive && steps > 1; i++) {
+        struct sequence *s = e->active[i];
+        int64_t fed = (int64_t)s->fed, reach = paged_reach(e, s, fed + steps - 1);
+        if (reach < fed + steps - 1) steps = reach - fed + 1;
+    }
+    if (steps < 2) return 1;
+    for (int64_t i = 0; i < e->nactive && e->pages; i++)
+        lm_deal(e->lm, e->active[i]->slot, e->active[i]->pages, e->active[i]->npages);
+    lm_repeat(e->lm, steps);
+    return steps;
+}
+
+/* ---- which rows lie side by side ---- */
+
+/* Kernels have tiles of so many rows of queries, and read the keys of one text after another's:
+ * rows of as many texts as lie in one. */
+enum { TILE = 16 };
+
+/* How many texts get a next token, if none has to wait. *OUT_TILES: into how many tiles they are
+ * dealt, beside a chunk of each prompt. Rows of a prompt that are asked for stay together, and so
+ * do those along which a state goes. */
+static int64_t expect(const struct engine *e, int64_t *out_tiles) {
+    int64_t texts = 0, prompts = 0;
+    bool apart = !e->lm->recurs;
+    for (int64_t i = 0; i < e->nactive; i++) {
+        const struct sequence *s = e->active[i];
+        int64_t left = (int64_t)(s->n - s->fed);
+        if (!is_reading(s))
+            texts++;
+        else
+            prompts += left < e->chunk ? left : e->chunk;
+        if (s->job.tells_prompt && s->fed < s->job.n) apart = false;
+    }
+    int64_t all = texts + prompts < e->batch ? texts + prompts : e->batch;
+    *out_tiles = apart && texts && prompts ? (all + TILE - 1) / TILE : 1;
+    return texts;
+}
+
+/* The next tokens of up to MOST texts, from number *AT of this turn on. */
+static int64_t feed_texts(struct engine *e, int64_t *at, int64_t most) {
+    int64_t fed = 0;
+    for (; *at < e->nactive && fed < most; ++*at) {
+        struct sequence *s = e->active[(e->turn + *at) % e->nactive];
+        if (!is_reading(s) && !s->launched) fed += feed(e, s, 1);
+    }
+    return fed;
+}
+
+/* Up to MOST tokens of prompts, up to CHUNK of each in a launch. */
+static int64_t feed_prompts(struct engine *e, int64_t most, int64_t chunk) {
+    int64_t fed = 0;
+    for (int64_t i = 0; i < e->nactive && fed < most; i++) {
+        struct sequence *s = e->active[(e->turn + i) % e->nactive];
+        int64_t left = chunk - (int64_t)(s->fed - s->had);
+        if (left > most - fed) left = most - fed;
+        bool reads = is_reading(s) || (s->launched && s->row < 0);
+        if (reads && left > 0) fed += feed(e, s, left);
+    }
+    return fed;
+}
+
+/* Texts and prompts in one launch: as many texts in each tile, with prompts behind them. Where
+ * nobody's next token waits for this launch, the prompts take what room is left. */
+static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
+    int64_t tiles, texts = expect(e, &tiles), at = 0;
+    for (; tiles > 1; tiles--) {
+        int64_t end = (e->lm->n / TILE + 1) * TILE, each = (texts - *out_texts + tiles - 1) / tiles;
+        *out_texts += feed_texts(e, &at, each);
+        if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n, e->chunk);
+    }
+    *out_texts += feed_texts(e, &at, e->nactive);
+    *out_prompts += feed_prompts(e, e->batch, e->chunk);
+    if (!*out_texts) *out_prompts += feed_prompts(e, e->batch, e->batch);
+}
+
+/* ---- together or in turns ---- */
+
+enum { AGAIN = 32 }; /* so many launches with prompts, and the other way is tried again */
+
+/* Whether prompts are read beside texts or in launches of their own, between two of texts, is
+ * decided by what a token of a prompt took in either: weights are read once where they are
+ * together, but attention of many texts in few tiles takes long where weights are small. */
+static bool go_apart(struct engine *e) {
+    struct ways *w = &e->ways;
+    const double *s = w->seconds, *n = w->tokens;
+    if (!w->text || !n[0]) return false;
+    if (!n[1]) return true;
+    bool apart = s[1] * n[0] < s[0] * n[1];
+    return ++w->turn % AGAIN ? apart : !apart;
+}
+
+void fill_learn(struct engine *e, double seconds) {
+    enum { KEPT = 15, OF = 16 };
+    struct ways *w = &e->ways;
+    int64_t prompts = e->stats.last_prompts;
+    if (!prompts) {
+        seconds /= (double)e->steps;
+        w->text = w->text ? (w->text * KEPT + seconds) / OF : seconds;
+        return;
+    }
+    bool apart = w->apart;
+    if (!w->text || (!apart && !e->stats.last_texts)) return;
+    double more = apart ? seconds : seconds > w->text ? seconds - w->text : 0;
+    w->seconds[apart] = w->seconds[apart] * KEPT / OF + more;
+    w->tokens[apart] = w->tokens[apart] * KEPT / OF + (double)prompts;
+}
+
+/* The next token of each text that is written, and of each prompt a chunk; or in turns, then two.
+ * At first the texts alone, so that it is known what they take. */
+static void fill(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
+    int64_t tiles, texts = expect(e, &tiles), at = 0;
+    bool both = texts && reads_any(e), was = e->ways.apart || (!e->ways.text && !e->ways.held);
+    *out_texts = *out_prompts = 0;
+    e->ways.apart = both && !was && go_apart(e);
+    if (e->ways.apart)
+        *out_prompts = feed_prompts(e, e->batch, 2 * e->chunk);
+    else if (both && was && (e->ways.held = true))
+        *out_texts = feed_texts(e, &at, e->nactive);
+    if (!*out_texts && !*out_prompts) {
+        e->ways.apart = false;
+        fill_mixed(e, out_texts, out_prompts);
+    }
+}
+
+int64_t launch_fill(struct engine *e) {
+    int64_t texts, prompts;
+    if (e->lm->flat) return whole_fill(e);
+    e->turn++;
+    for (int64_t i = e->nactive; i-- > 0;) {
+        struct sequence *s = e->active[i];
+        if (s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_OVER)
+            engine_finish(e, s, ENGINE_STOP, NULL);
+    }
+    paged_reserve(e);
+    for (int64_t i = 0; i < e->nactive; i++) {
+        e->active[i]->ntold = 0;
+        e->active[i]->row = -1;
+        e->active[i]->launched = false;
+        e->active[i]->nguesses = 0;
+        e->active[i]->had = e->active[i]->fed;
+    }
+    fill(e, &texts, &prompts);
+    e->guessed = 0;
+    e->is_done = false;
+    for (int64_t i = 0; i < e->nactive && e->o->speculate && !e->lm->recurs; i++)
+        feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
+    for (int64_t i = 0; i < e->nactive; i++)
+        choose_all(e, e->active[i]);
+    e->steps = repeat(e, texts, prompts);
+    e->stats.guessed += e->guessed;
+    e->stats.last_texts = texts;
+    e->stats.last_prompts = prompts;
+    return texts + prompts + e->guessed;
+}

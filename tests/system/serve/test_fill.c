@@ -1,0 +1,177 @@
+/* test_fill: which rows of a launch lie side by side. Texts and pieces of prompts of all sizes:
+ * each sequence's tokens come in order and as many as before, and no tile has many more texts than
+ * another. */
+#include "examples/llm/engine/parts.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ck_assert tells another process of every check, which takes most of the time of so many. */
+#define EXPECT(c)                                                                                  \
+    do {                                                                                           \
+        if (!(c)) ck_abort_msg("%s", #c);                                                          \
+    } while (0)
+
+enum { SLOTS = 32, BATCH = 256, CHUNK = 64, TILE = 16, LONGEST = 400 };
+
+static struct sequence sequences[SLOTS], *active[SLOTS];
+static int32_t ids[LONGEST], tokens[BATCH], positions[BATCH], slot_of[BATCH], asked[SLOTS];
+
+static void set_up(struct engine *e, struct engine_options *o, struct lm *lm, int texts,
+                   int prompts, int64_t length) {
+    *o = (struct engine_options){0};
+    *lm = (struct lm){.tokens = tokens,
+                      .positions = positions,
+                      .slot_of = slot_of,
+                      .asked = asked,
+                      .by_asking = true,
+                      .max_rows = SLOTS,
+                      .max_tokens = BATCH};
+    *e = (struct engine){
+        .ways.held = true, .o = o, .lm = lm, .batch = BATCH, .chunk = CHUNK, .active = active};
+    e->nactive = texts + prompts;
+    memset(sequences, 0, sizeof sequences);
+    for (int i = 0; i < e->nactive; i++) {
+        struct sequence *s = active[i] = &sequences[i];
+        s->ids = ids;
+        s->slot = i;
+        s->job.n = i < texts ? 8 : (size_t)length;
+        s->n = s->job.n + (i < texts ? 3 : 0);
+        s->fed = i < texts ? s->n - 1 : 0;
+    }
+}
+
+/* Rows are told in runs of one slot after another; the most that a tile has. */
+static int most_runs(int64_t n) {
+    int most = 0;
+    for (int64_t t = 0; t < n; t += TILE) {
+        int runs = 1;
+        for (int64_t i = t + 1; i < t + TILE && i < n; i++)
+            runs += slot_of[i] != slot_of[i - 1];
+        most = runs > most ? runs : most;
+    }
+    return most;
+}
+
+static void check_order(const struct engine *e, int64_t n) {
+    int64_t next[SLOTS];
+    for (int i = 0; i < e->nactive; i++)
+        next[i] = (int64_t)active[i]->had;
+    for (int64_t i = 0; i < n; i++) {
+        EXPECT(positions[i] == next[slot_of[i]]);
+        next[slot_of[i]]++;
+    }
+    for (int i = 0; i < e->nactive; i++) {
+        const struct sequence *s = active[i];
+        EXPECT(next[i] == (int64_t)s->fed);
+        EXPECT((s->row >= 0) == (s->fed == s->n));
+        if (s->row >= 0) EXPECT(slot_of[asked[s->row]] == i);
+    }
+}
+
+START_TEST(each_tile_has_as_many_texts) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    for (int texts = 1; texts < SLOTS; texts++)
+        for (int prompts = 1; texts + prompts <= SLOTS && prompts <= 3; prompts++)
+            for (int64_t length = 1 + TILE; length <= LONGEST; length += 7) {
+                set_up(&e, &o, &lm, texts, prompts, length);
+                int64_t n = launch_fill(&e), each = length < CHUNK ? length : CHUNK;
+                EXPECT(n == lm.n);
+                EXPECT(n == texts + prompts * each);
+                EXPECT(most_runs(n) <= (texts * TILE + n - 1) / n + prompts + 2);
+                check_order(&e, n);
+            }
+}
+END_TEST
+
+/* What the prompts are told of, or a state goes along, is not parted. */
+START_TEST(some_stay_together) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    for (int recurs = 0; recurs < 2; recurs++) {
+        set_up(&e, &o, &lm, 20, 1, 30);
+        lm.recurs = recurs;
+        active[20]->job.tells_prompt = !recurs;
+        lm.max_rows = SLOTS;
+        int64_t n = launch_fill(&e);
+        for (int64_t i = 0; i < n; i++)
+            EXPECT(i < 20 ? slot_of[i] != 20 : slot_of[i] == 20);
+    }
+}
+END_TEST
+
+/* Nobody waits for a token: prompts take all the room, and all that there is of them. */
+START_TEST(prompts_alone_take_all) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    set_up(&e, &o, &lm, 0, 2, LONGEST);
+    EXPECT(launch_fill(&e) == BATCH);
+    check_order(&e, BATCH);
+    set_up(&e, &o, &lm, 0, 2, 100);
+    EXPECT(launch_fill(&e) == 200);
+    check_order(&e, 200);
+}
+END_TEST
+
+/* Launches one after the other, which take what TAKES says, with a prompt after the other; how many
+ * of 400 had prompts apart from texts. */
+static int read_all(struct engine *e, double (*takes)(int64_t texts, int64_t prompts)) {
+    int apart = 0;
+    for (int k = 0; k < 400; k++) {
+        int64_t n = launch_fill(e), texts = e->stats.last_texts, prompts = e->stats.last_prompts;
+        EXPECT(n > 0);
+        EXPECT(texts == 20 || (texts == 0 && k));
+        apart += !texts;
+        EXPECT(prompts <= (texts ? CHUNK : 2 * CHUNK));
+        fill_learn(e, takes(texts, prompts));
+        e->lm->n = 0;
+        for (int i = 0; i < 20; i++)
+            if (active[i]->row >= 0) active[i]->fed = active[i]->n - 1;
+        if (active[20]->fed == active[20]->n) active[20]->fed = 0; /* and one more of them */
+    }
+    return apart;
+}
+
+static double cheaper_apart(int64_t texts, int64_t prompts) {
+    return (texts ? 1 : 0) + (prompts ? 1 : 0) + (texts && prompts ? 2 : 0);
+}
+
+static double cheaper_together(int64_t texts, int64_t prompts) {
+    return 1 + (texts && prompts ? 0.25 : 0);
+}
+
+/* Prompts go beside texts or apart from them, as takes less; texts then have every second launch.
+ */
+START_TEST(the_cheaper_way_is_gone) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    set_up(&e, &o, &lm, 20, 1, LONGEST);
+    e.ways.held = false;
+    int apart = read_all(&e, cheaper_apart);
+    EXPECT(apart > 180 && apart < 200);
+    set_up(&e, &o, &lm, 20, 1, LONGEST);
+    e.ways.held = false;
+    apart = read_all(&e, cheaper_together);
+    EXPECT(apart > 0 && apart < 30);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("fill");
+    TCase *c = tcase_create("fill");
+    tcase_add_test(c, each_tile_has_as_many_texts);
+    tcase_add_test(c, some_stay_together);
+    tcase_add_test(c, prompts_alone_take_all);
+    tcase_add_test(c, the_cheaper_way_is_gone);
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
