@@ -105,13 +105,15 @@ static bool in_request_line(struct frame *f, unsigned char c) {
         if (c == ' ') f->place = TARGET;
         return c == ' ' || is_token(c) || refuse(f, 400, "a wrong method");
     case TARGET:
-        /* NNAME: is there anything? */
+        /* NNAME: is there anything? 2 and 3: a "%" came, and a "0" behind it. */
         if (c == ' ' && f->nname) {
             f->place = VERSION;
             f->nname = 0;
             return true;
         }
-        f->nname = 1;
+        /* Decoded it would end a path for us that goes on for a proxy. */
+        if (c == '0' && f->nname == 3) return refuse(f, 400, "a wrong target");
+        f->nname = c == '%' ? 2 : c == '0' && f->nname == 2 ? 3 : 1;
         return (c > ' ' && c < 127) || refuse(f, 400, "a wrong target");
     default:
         if (f->nname == sizeof version)
