@@ -51,7 +51,7 @@ function mlp(  f, a, b, c, k) {
     if (whole && rand() < 0.3) { # what a device has a part of, read whole
         if (rand() < 0.5) {
             b = "w" count++
-            printf "%sweight %s : bf16[%d]%s\n%su%d = %s(rmsnorm(u%d, %s, eps=1e-5))\n", pad, b, f, named(b), pad, n, pick("bf16 f32 f32"), n, b
+            printf "%sweight %s : bf16[%d]%s\n%su%d = %s(rmsnorm(u%d, %s, eps=1e-5))\n", pad, b, f, named(b), pad, n, k == "f16" ? "f32" : pick("bf16 f32"), n, b
         } else printf "%su%d = softmax(u%d) * 4\n", pad, n, n
     }
     a = weight(H, f, k)

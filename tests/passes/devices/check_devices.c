@@ -244,12 +244,38 @@ static void mutate_tensors(struct mutants *m) {
     }
 }
 
+/* What each device has of its own: another dimension says whose it is, or one device has all. */
+static void mutate_own(struct mutants *m) {
+    et_program *p = m->c->p;
+    for (int t = 0; t < p->ntensors; t++) {
+        et_tensor *x = &p->tensors[t];
+        int was = x->own;
+        for (x->own = 1; was && x->own <= x->shape.rank; x->own++) {
+            int64_t n; /* another dimension with an index for each device is another program */
+            bool other = !et_is_int(p->g->exprs, x->shape.dim[x->own - 1], &n) || n != x->partial;
+            if (other) try(m, "the dimension of devices", x->name);
+        }
+        x->own = was;
+    }
+    for (int f = 0; f < p->nfuncs; f++)
+        for (int k = 0; k < p->funcs[f].nsteps; k++) {
+            et_place *to = &p->funcs[f].steps[k].to;
+            int own = to->space == ET_LOAD_TENSOR ? p->tensors[to->id].own : 0;
+            if (!own || p->funcs[f].steps[k].kind != ET_STEP_MAP) continue;
+            et_expr was = to->index[own - 1];
+            to->index[own - 1] = et_int(p->g->exprs, 0);
+            try(m, "whose elements are stored", p->funcs[f].name);
+            to->index[own - 1] = was;
+        }
+}
+
 /* Changed in what several devices go by; the other mutants are in tests/passes/verify. */
 static bool check_mutants(struct check *c, uint64_t seeds, int least) {
     struct mutants m = {.c = c, .seeds = seeds, .ok = true};
     mutate_events(&m);
     mutate_grids(&m);
     mutate_tensors(&m);
+    mutate_own(&m);
     printf("%d mutants compute something else, %d are refused, %d are neither\n", m.wrong,
            m.refused, m.passed);
     return m.ok && m.wrong >= least;
