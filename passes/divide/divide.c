@@ -115,10 +115,11 @@ static bool pays(const struct divide *v, double bytes, const uint64_t *with) {
 }
 
 /* Can all of argument X be had by all devices: of a state by leaving it whole and what is stored to
- * it cut. */
+ * it cut, which is looked at then. */
 static bool can_gather(const struct divide *v, const et_node *n, et_value x) {
     const et_val *a = val(v, x);
-    if (a->kind == ET_V_STATE) return n->op->class == ET_CLASS_VIEW;
+    if (a->kind == ET_V_STATE)
+        return n->op->class == ET_CLASS_VIEW || n->op->class == ET_CLASS_UPDATE;
     return a->kind == ET_V_NODE && v->direct[x.id] && v->cut[x.id].repeat == 1 &&
            et_dtype_is_float(a->shape.dtype) && a->shape.rank < ET_MAX_RANK - a->nloops - 1;
 }
@@ -132,7 +133,8 @@ static bool gather(struct divide *v, const et_node *n, const uint64_t *with) {
         if (!is_cut(v, n->args[a])) continue;
         any = true;
         can &= can_gather(v, n, n->args[a]);
-        bytes += least_bytes(v, &val(v, n->args[a])->shape);
+        if (val(v, n->args[a])->kind != ET_V_STATE)
+            bytes += least_bytes(v, &val(v, n->args[a])->shape);
     }
     if (!can || !any) return false;
     if (v->how == ET_GATHER_AUTO && !pays(v, bytes, with)) return false;

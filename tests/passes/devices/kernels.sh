@@ -43,10 +43,17 @@ for n in 2 4; do
     for how in tags flags; do
         for schedule in static dynamic; do
             "$bin/etcc" "$here/all.etg" --devices=$n --gather=always --exchange=$how --schedule=$schedule --target=$target -o "$out/k.all"
-            "$bin/check_kernel" "$here/all.etg" "$out/k.all" --runs "$runs" --device "emu:$target:cus=6:agents=$n:seed=3:links=5:coherence=model"
+            for rows in 1 9; do
+                "$bin/check_kernel" "$here/all.etg" "$out/k.all" --set N=$rows --runs "$runs" \
+                    --device "emu:$target:cus=6:agents=$n:seed=3:links=5:coherence=model"
+            done
         done
     done
 done
+# A variant for one row could cut what cannot be cut with more: all are cut alike.
+printf 'model f\ndim N in 1..9\ninput x : f32[N, 64]\nweight w : bf16[128, 64]\ny = gelu(x @ w.T)\noutput z : f32[N, 128] = y\n' > "$out/flat.etg"
+printf 'output flat : f32[N*128] = reshape(y, [N*128])\n' >> "$out/flat.etg"
+check "$out/flat.etg --gather=always" 2 --set N=1
 "$bin/etcc" "$here/mlp.etg" --devices=2 --flag-in-data=all --target=$target -o "$out/k.all"
 "$bin/check_kernel" "$here/mlp.etg" "$out/k.all" --device "emu:$target:cus=8:agents=2" --runs 3
 # What does not fit together is refused; a wait that ends in vain names the device.
