@@ -38,6 +38,7 @@ typedef struct {
     int levels;          /* the longest chain of values folded into it */
     int last_group;      /* the last group that it was folded into, from 1 */
     int asks;            /* elements of values that an element of it reads, over all levels */
+    int gathers;         /* the most of them folded one into the next */
     struct et_inline_facts facts;
 } et_value_info;
 

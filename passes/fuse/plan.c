@@ -7,9 +7,10 @@
  * is cheaper than a device-wide event. */
 #include "passes/fuse/lowering.h"
 
-/* Most levels of values folded one into the next, as walks of them recurse; and most elements that
- * one element of a value reads, which gathers of gathers double. */
-enum { MAX_LEVELS = 150, MAX_ASKS = 100 };
+/* Most levels of values folded one into the next, as walks of them recurse; most elements that one
+ * element of a value reads, which gathers of gathers double; and most gathers of what is gathered,
+ * whose loads wait for one another and are made anew for every element of a reader. */
+enum { MAX_LEVELS = 150, MAX_ASKS = 100, MAX_GATHERS = 8 };
 /* A reduction over this many columns of a product can be done inside one tile. */
 enum { TILE_ROW = 128 };
 /* Bytes of a sum over devices, all of whose parts each tile that reads it may take. */
@@ -33,7 +34,7 @@ static void keep(et_lowering *lo, et_value v, bool must) {
         info(lo, v)->keep = true;
         info(lo, v)->must |= must;
         info(lo, v)->facts = (struct et_inline_facts){0};
-        info(lo, v)->levels = info(lo, v)->asks = 0;
+        info(lo, v)->levels = info(lo, v)->asks = info(lo, v)->gathers = 0;
     }
 }
 
@@ -256,8 +257,10 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
         add_facts(&i->facts, arg->facts);
         if (is_node(lo, n->args[a]) && arg->levels >= i->levels) i->levels = arg->levels + 1;
         i->asks += 1 + arg->asks;
+        if (arg->gathers > i->gathers) i->gathers = arg->gathers;
         i->facts.state |= et_val_of(lo->g, n->args[a])->kind == ET_V_STATE;
     }
+    i->gathers += n->op == &et_op_gather || n->op == &et_op_take;
     i->facts.costly |= body_costly(lo, n);
     i->facts.reduction |= n->op->class == ET_CLASS_REDUCE;
     i->facts.contract |= n->op->class == ET_CLASS_CONTRACT;
@@ -271,7 +274,7 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
         changes |= !et_expr_eq(shape->dim[d], et_most(lo, shape->dim[d]));
     i->facts.sum = leaves;
     bool must = i->must || changes || takes || (is_large_sum(lo, n) && !leaves) ||
-                i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
+                i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS || i->gathers >= MAX_GATHERS ||
                 et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
                 et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
                 n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN;

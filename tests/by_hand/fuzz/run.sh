@@ -3,7 +3,7 @@
 # SECONDS, all of them when none is named. Prints what every one did; ends with 1 when something was found or
 # could not be built, and says where the inputs are. --record adds what each did to its row of RUNS.md.
 # $ETCC_BUILD: where to build, in its folder fuzz/ (build/ in the source tree); corpora and findings stay there
-# between runs. $ETCC_JOBS: how many at once (2). $ETCC_FUZZ_TIMEOUT: seconds that an input may take (20); more on a machine that is shared.
+# between runs. $ETCC_JOBS: how many at once (2). $ETCC_FUZZ_TIMEOUT: seconds that an input may take (20) before it is a finding; more on a machine that is shared.
 set -u
 src=$(cd "$(dirname "$0")/../../.." && pwd) || exit 2
 fuzz=$src/tests/by_hand/fuzz
@@ -46,7 +46,7 @@ fuzz_one() { # TARGET SECONDS
     shift 2
     # shellcheck disable=SC2046
     "$build/bin/fuzz_$target" -max_total_time="$seconds" -max_len="$(length "$target")" \
-        $(dictionary "$target") -timeout="${ETCC_FUZZ_TIMEOUT:-20}" -report_slow_units=20 -rss_limit_mb=2500 -print_final_stats=1 -close_fd_mask=3 \
+        $(dictionary "$target") -timeout="${ETCC_FUZZ_TIMEOUT:-20}" -report_slow_units="${ETCC_FUZZ_TIMEOUT:-20}" -rss_limit_mb=2500 -print_final_stats=1 -close_fd_mask=3 \
         -reload=0 -artifact_prefix="$work/findings/" "$@" > "$work/log" 2>&1
     echo $? > "$work/status"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # growth.sh BIN SRC WORK: what a chain of operators costs grows no faster than the chain. Counted, not timed, for chains of each
 # kind: lines of the scheduled text (tasks, steps, waits) and nodes of expressions that each pass meets (--time-passes) of 160 and
-# of 320 operators, functions of the kernel of 80 and of 160.
+# of 320 operators, functions of the kernel of 80 and of 160, lines of LLVM IR of 160.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$(cd "$1" && pwd) src=$2 work=$3
@@ -26,9 +26,12 @@ for kind in softmax rows norm group topk gather rotate reshape loop update produ
     # what folds into them, up to a depth.
     [ "$lines320" -le $((lines160 * 9 / 4)) ] || die "$kind: $lines160 lines of 160, $lines320 of 320"
     [ "$functions160" -le $((functions80 * 3 / 2 + 8)) ] || die "$kind: $functions80 functions of 80, $functions160 of 160"
+    # Chains of gathers that fold into every element of their readers were 1,250 lines an operator of topk.
+    ir=$(wc -l < chain.ll)
+    [ "$ir" -le $((300 * 160)) ] || die "$kind: $ir lines of LLVM IR of 160"
     # Known and left: each product compares its rows with those of all others (passes/tile/pool.c), 0.5 s of a thousand.
     if [ $kind = product ]; then sed -i -E '/^(fuse|tile) /d' nodes160; fi
     join nodes160 nodes320 | awk '$3 > $2 * 5 / 2 + 1000 { print $1 ": " $2 " nodes of 160, " $3 " of 320" }' > faster
     [ ! -s faster ] || die "$kind: $(cat faster)"
-    echo "$kind: $lines160 and $lines320 lines, $functions80 and $functions160 functions"
+    echo "$kind: $lines160 and $lines320 lines, $functions80 and $functions160 functions, $ir lines of LLVM IR"
 done
