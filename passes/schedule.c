@@ -180,13 +180,53 @@ static bool is_evened_out_later(const et_pipeline *pl, int item) {
            waits_for_few(p, next, g);
 }
 
+/* Are tiles of the item claimed in turn with those of the one before or behind it? */
+static bool in_turn(const et_pipeline *pl, int item) {
+    const et_program *p = pl->p;
+    return p->grids[p->items[item].index].behind || et_turns_with(p, item, p->nitems) >= 0;
+}
+
 /* From the last one back, since what follows decides. */
 static void leave_to_later(et_pipeline *pl) {
     for (int i = pl->p->nitems - 1; i >= 0; i--) {
         if (pl->p->items[i].kind != ET_P_GRID) continue;
         et_grid *g = &pl->p->grids[pl->p->items[i].index];
-        if (g->order == ET_TILES_CLAIMED && is_evened_out_later(pl, i))
+        if (g->order == ET_TILES_CLAIMED && !in_turn(pl, i) && is_evened_out_later(pl, i))
             g->order = ET_TILES_ROUND_ROBIN;
+    }
+}
+
+static bool waits_for_some(const et_grid *next, const et_grid *g) {
+    for (int i = 0; i < next->nwaits; i++)
+        if (et_grid_notifies(g, next->waits[i].event)) return true;
+    return false;
+}
+
+/* Two tasks, block by block in turn: others read weights while some store results, so both use
+ * memory more evenly than one after the other, and what the second reads is still in the cache. As
+ * many blocks of the first come ahead as keep all CUs busy for twice one of its tiles; where there
+ * are not several times as many, nothing is gained. Caches of several dies: not measured. */
+static int blocks_ahead(const et_pipeline *pl, const et_grid *g, const et_grid *next) {
+    enum { TILES = 2, TIMES = 3 };
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    et_sample_symbols(pl->g->exprs, syms);
+    et_profile_symbols(pl->opt->profile, pl->p, syms[1]);
+    struct tiles a = tiles_of(pl, g), b = tiles_of(pl, next);
+    int64_t blocks = et_eval(pl->g->exprs, g->extent[0], syms[1], NULL);
+    double block_us = blocks > 0 ? (a.n * a.us + b.n * b.us) / (double)blocks : 0;
+    if (pl->opt->machine->dies > 1 || block_us <= 0) return 0;
+    int64_t ahead = (int64_t)(TILES * a.us * pl->opt->machine->cus / block_us) + 1;
+    return ahead <= ET_MOST_BEHIND && blocks >= TIMES * ahead ? (int)ahead : 0;
+}
+
+static void take_turns(et_pipeline *pl) {
+    const et_program *p = pl->p;
+    for (int i = 0; i + 1 < p->nitems; i++) {
+        const et_item *it = &p->items[i];
+        if (it->kind != ET_P_GRID || it[1].kind != ET_P_GRID) continue;
+        et_grid *g = &p->grids[it->index], *next = &p->grids[it[1].index];
+        if (g->loop == next->loop && waits_for_some(next, g) && !et_turns_problem(p, g, next))
+            next->behind = blocks_ahead(pl, g, next);
     }
 }
 
@@ -253,7 +293,13 @@ bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by
      * to lose by 3 %, predicted 1.017, and to win by 2 to 12, 1.013: one layer of 128 experts, 64
      * and 128 tokens. */
     const double worth = 1.015;
-    return time_of(claimed, claimed_by) < worth * time_of(streamed, streamed_by);
+    et_program p = *claimed; /* as it was then: no tiles in turn */
+    p.grids = et_alloc(p.g->arena, ((size_t)p.ngrids + 1) * sizeof *p.grids);
+    for (int i = 0; i < p.ngrids; i++) {
+        p.grids[i] = claimed->grids[i];
+        p.grids[i].behind = 0;
+    }
+    return time_of(&p, claimed_by) < worth * time_of(streamed, streamed_by);
 }
 
 /* ---- the pass ---- */
@@ -294,8 +340,10 @@ bool et_pass_schedule(et_pipeline *pl) {
         rules[asked](pl, g);
         g->hint = ET_HINT_NONE;
         g->early = false;
+        g->behind = 0;
         if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */
     }
+    take_turns(pl);
     if (pl->opt->claims_chosen) leave_to_later(pl);
     p->schedule = s->kernels ? asked : et_program_schedule(p);
     et_queues q;

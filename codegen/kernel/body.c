@@ -338,7 +338,8 @@ int cg_call_part(cg *g, int first, int count) {
     int n = 0, calls = 0;
     while (n < count) {
         calls += calls_of(g->p, first + n, 1);
-        if (n > 0 && calls > PART) break;
+        bool apart = n == 0 || et_turns_with(g->p, first + n - 1, first + count) < 0;
+        if (n > 0 && calls > PART && apart) break;
         n++;
     }
     struct body part = {.first = first, .count = n};

@@ -45,10 +45,52 @@ static void share(cg *g, const cg_claim *c) {
     cg_if_end(g, &first);
 }
 
-void cg_claimed_tiles(cg *g, int grid, val ntiles) {
-    val at = cg_muli(g, cg_iteration(g, g->p->grids[grid].loop), ET_LINE_WORDS);
+/* Runs TILE of a grid, asks for the next number and leaves it to all. */
+static void run_claimed(cg *g, cg_claim *c, int grid, val tile, val again) {
+    int mark = cg_scope(g);
+    c->ahead = false;
+    g->claim = c;
+    g->again = again;
+    cg_tile(g, grid, tile);
+    g->again = NULL;
+    g->claim = NULL;
+    cg_scope_end(g, mark);
+    share(g, c); /* the barrier at its end is behind all that read its number */
+}
+
+/* Tiles of a block of the grid. */
+static val block_tiles(cg *g, const et_grid *gr) {
+    val n = cg_i32(g, 1);
+    for (int i = 1; i < g->p->funcs[gr->func].ncoords; i++)
+        n = cg_mul(g, n, cg_emit_i32(g, gr->extent[i]));
+    return n;
+}
+
+/* As et_in_turn: which of two grids number AT of their tiles belongs to, an i1 for the second, and
+ * in *TILE which of its tiles it is. */
+static val in_turn(cg *g, const int *grid, val at, val *tile) {
+    const et_grid *first = &g->p->grids[grid[0]], *second = &g->p->grids[grid[1]];
+    val a = block_tiles(g, first), b = block_tiles(g, second), both = cg_add(g, a, b);
+    val blocks = cg_emit_i32(g, first->extent[0]), zero = cg_i32(g, 0);
+    val ahead = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_i32(g, second->behind), blocks});
+    val begun = cg_mul(g, ahead, a), turns = LLVMBuildSub(g->b, blocks, ahead, "");
+    val all = cg_mul(g, turns, both);
+    val turn = LLVMBuildSub(g->b, at, begun, "");
+    val pair = LLVMBuildUDiv(g->b, turn, both, ""), of = LLVMBuildURem(g->b, turn, both, "");
+    val starts = cg_icmp(g, LLVMIntSLT, turn, zero), ends = cg_icmp(g, LLVMIntSGE, turn, all);
+    val one = cg_add(g, cg_mul(g, cg_add(g, pair, ahead), a), LLVMBuildSub(g->b, of, b, ""));
+    val other = cg_add(g, cg_mul(g, pair, b), of);
+    val rest = cg_add(g, LLVMBuildSub(g->b, turn, all, ""), cg_mul(g, turns, b));
+    val is = LLVMBuildOr(g->b, ends, cg_icmp(g, LLVMIntULT, of, b), "");
+    is = LLVMBuildAnd(g->b, is, LLVMBuildNot(g->b, starts, ""), "");
+    *tile = cg_select(g, starts, at, cg_select(g, ends, rest, cg_select(g, is, other, one)));
+    return is;
+}
+
+void cg_claimed_tiles(cg *g, const int *grid, int n, val ntiles) {
+    val at = cg_muli(g, cg_iteration(g, g->p->grids[grid[0]].loop), ET_LINE_WORDS);
     cg_claim c = {.place = word_place(g),
-                  .counter = cg_word(g, cg_addi(g, at, g->queues.claimed[grid]))};
+                  .counter = cg_word(g, cg_addi(g, at, g->queues.claimed[grid[0]]))};
     block before, head = cg_block(g, "claim"), run = cg_block(g, "claimed"),
                   over = cg_block(g, "unclaimed");
     share(g, &c);
@@ -61,14 +103,24 @@ void cg_claimed_tiles(cg *g, int grid, val ntiles) {
     val tile = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_TILE), ""));
     cg_cond(g, cg_icmp(g, LLVMIntULT, tile, ntiles), run, over);
     cg_at(g, run);
-    int mark = cg_scope(g);
-    g->claim = &c;
-    g->again = again;
-    cg_tile(g, grid, tile);
-    g->again = NULL;
-    g->claim = NULL;
-    cg_scope_end(g, mark);
-    share(g, &c); /* the barrier at its end is behind all that read its number */
+    if (n == 1) {
+        run_claimed(g, &c, grid[0], tile, again);
+    } else {
+        block of[] = {cg_block(g, "first"), cg_block(g, "second")}, next = cg_block(g, "next");
+        val second = in_turn(g, grid, tile, &tile);
+        cg_cond(g, second, of[1], of[0]);
+        for (int i = 0; i < n; i++) {
+            cg outside = *g;
+            cg_at(g, of[i]);
+            cg_isolate(g);
+            cg_load_arguments(g);
+            run_claimed(g, &c, grid[i], tile, NULL);
+            cg_br(g, next);
+            *g = outside;
+        }
+        LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));
+        cg_at(g, next);
+    }
     block latch = cg_here(g);
     LLVMAddIncoming(again, (val[]){LLVMConstInt(g->i1, 1, false)}, &latch, 1);
     cg_br(g, head);

@@ -132,8 +132,9 @@ typedef struct cg_claim {
     val counter, place; /* PLACE: of each work-item; the first one's has the next tile's number */
     bool ahead;         /* that is asked for while the tile goes on */
 } cg_claim;
-/* All tiles of a grid that this workgroup claims, of NTILES. */
-void cg_claimed_tiles(cg *, int grid, val ntiles);
+/* All tiles of N grids, one, or two whose tiles are numbered together, that this workgroup claims,
+ * of NTILES. */
+void cg_claimed_tiles(cg *, const int *grid, int n, val ntiles);
 /* In a claimed tile: the number of the next one, while this one's last step goes on. REPEATS: that
  * is in a loop. */
 void cg_claim_next(cg *, bool repeats);

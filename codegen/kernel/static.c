@@ -73,7 +73,7 @@ void cg_own_tiles(cg *g, int index) {
     if (gr->order == ET_TILES_CLAIMED && g->producer) return; /* none of them stream */
     val ntiles = count_tiles(g, gr);
     if (gr->order == ET_TILES_CLAIMED) {
-        cg_claimed_tiles(g, index, ntiles);
+        cg_claimed_tiles(g, &index, 1, ntiles);
         return;
     }
     val first, step;
@@ -144,6 +144,16 @@ static void static_grid(cg *g, int index) {
     cg_scope_end(g, mark);
 }
 
+static void claimed_in_turn(cg *g, int first, int second) {
+    int mark = cg_scope(g);
+    cg_load_arguments(g);
+    know_symbols(g);
+    int grid[] = {first, second};
+    val n[] = {count_tiles(g, &g->p->grids[first]), count_tiles(g, &g->p->grids[second])};
+    if (!g->producer) cg_claimed_tiles(g, grid, 2, cg_add(g, n[0], n[1]));
+    cg_scope_end(g, mark);
+}
+
 void cg_visit(cg *g, int first, int count) {
     if (count > 1 && cg_is_long(g, first, count)) {
         for (int i = 0; i < count;)
@@ -159,7 +169,12 @@ void cg_visit(cg *g, int first, int count) {
             continue;
         }
         if (it->kind == ET_P_GRID) {
-            static_grid(g, it->index);
+            int second = et_turns_with(g->p, i, first + count);
+            if (second < 0)
+                static_grid(g, it->index);
+            else
+                claimed_in_turn(g, it->index, second);
+            i += second >= 0;
             continue;
         }
         const et_loop *l = &g->p->g->loops[it->index];

@@ -166,6 +166,8 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     g->early = dynamic && eti_take_word(p, "early");
     if (eti_is_word(p, "order"))
         g->order = (et_tile_order)eti_plan_word(p, "order", ET_PLAN_WORD_TILES);
+    if (g->order == ET_TILES_CLAIMED && eti_take_word(p, "behind"))
+        g->behind = (int)eti_need_int(p, 1, ET_MOST_BEHIND, "how many blocks");
     if (g->order && (dynamic || g->slice.count))
         eti_error(p, loc, "only tiles of a static task that is in no slices have an order");
     if (g->order == ET_TILES_CLAIMED && (g->range.to || g->streamed))

@@ -404,6 +404,7 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     fprintf(o->to, "%s%s%s%s%s%s", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
             g->streamed ? " streamed" : "", g->deep ? " deep" : "", g->calm ? " calm" : "");
     if (g->order) fprintf(o->to, " order %s", et_plan_word(ET_PLAN_WORD_TILES, g->order));
+    if (g->behind) fprintf(o->to, " behind %d", g->behind);
     fputc('\n', o->to);
     print_waits(o, "await", g->awaits, g->nawaits, depth);
     print_waits(o, "wait", g->waits, g->nwaits, depth);

@@ -364,6 +364,8 @@ typedef enum {
     ET_TILES_CLAIMED
 } et_tile_order;
 
+enum { ET_MOST_BEHIND = 1 << 16 }; /* blocks of a grid claimed ahead of one that follows it */
+
 typedef struct {
     const char *name;
     int model; /* of the graph's; 0 where there is one */
@@ -387,6 +389,9 @@ typedef struct {
     bool deep; /* STREAMED: double-buffered fragments, where registers suffice */
     bool calm; /* STREAMED: its copies, too, have the ring's CALM in flight while half is full */
     et_tile_order order; /* static, not in slices: which workgroup runs which tile */
+    /* CLAIMED: its tiles are claimed in turn with those of the grid before it, block by block, so
+     * many of that one's blocks first (queue.h). 0: by themselves. */
+    int behind;
     bool early; /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;
 

@@ -1,5 +1,6 @@
 /* Where the words of dynamic tasks are. */
 #include "ir/program/queue.h"
+#include "ir/program/step.h"
 
 enum { MAX_WORDS = 1 << 28, MAX_TASKS = 1 << 30 };
 
@@ -207,6 +208,56 @@ static void plan_begun(struct plan *pl) {
     if (pl->words > MAX_WORDS) pl->problem = "too many words for dynamic tasks";
 }
 
+/* ---- tiles that are claimed ---- */
+
+bool et_in_turn(int64_t at, int64_t blocks, int64_t first_tiles, int64_t second_tiles, int behind,
+                int64_t *out_tile) {
+    int64_t ahead = behind < blocks ? behind : blocks, both = first_tiles + second_tiles;
+    int64_t turn = at - ahead * first_tiles, turns = blocks - ahead;
+    *out_tile = at;
+    if (turn < 0) return false;
+    *out_tile = turn - turns * both + turns * second_tiles;
+    if (turn >= turns * both) return true;
+    bool second = turn % both < second_tiles;
+    *out_tile = second ? turn / both * second_tiles + turn % both
+                       : (turn / both + ahead) * first_tiles + turn % both - second_tiles;
+    return second;
+}
+
+int et_turns_with(const et_program *p, int i, int end) {
+    const et_item *it = &p->items[i];
+    if (i + 1 >= end || it->kind != ET_P_GRID || it[1].kind != ET_P_GRID) return -1;
+    return p->grids[it[1].index].behind ? it[1].index : -1;
+}
+
+/* Is the wait for arrivals of FROM at counters of the tile's own block alone? */
+static bool waits_for_block(const et_program *p, const et_grid *from, const et_grid *to,
+                            const et_wait *w) {
+    et_expr mine = et_var(p->g->exprs, p->funcs[to->func].coord[0]);
+    et_expr its = et_var(p->g->exprs, p->funcs[from->func].coord[0]);
+    for (int d = 0; d < p->events[w->event].rank; d++) {
+        bool own = et_expr_eq(w->lo[d], mine) && et_expr_eq(w->hi[d], mine);
+        for (int i = 0; i < from->nnotifies && own; i++)
+            if (from->notifies[i].event == w->event)
+                own = !from->notifies[i].nvars && et_expr_eq(from->notifies[i].index[d], its);
+        if (own) return true;
+    }
+    return false;
+}
+
+const char *et_turns_problem(const et_program *p, const et_grid *from, const et_grid *to) {
+    if (to->order != ET_TILES_CLAIMED || from->order != ET_TILES_CLAIMED || from->behind)
+        return "that is not claimed by itself";
+    if (from->model != to->model || !p->funcs[from->func].ncoords || !p->funcs[to->func].ncoords ||
+        !et_expr_eq(from->extent[0], to->extent[0]))
+        return "that has not as many blocks";
+    for (int i = 0; i < to->nwaits; i++)
+        if (et_grid_notifies(from, to->waits[i].event) &&
+            !waits_for_block(p, from, to, &to->waits[i]))
+            return "a tile may wait for blocks of that which are claimed later";
+    return NULL;
+}
+
 /* Tiles that are claimed are numbered by one counter. Workgroups that find none left have counted
  * on. */
 static void plan_claimed(struct plan *pl) {
@@ -217,7 +268,8 @@ static void plan_claimed(struct plan *pl) {
         int64_t n = iterations(p, p->grids[g].loop, -1), tiles = 1;
         for (int c = 0; c < p->funcs[p->grids[g].func].ncoords; c++)
             tiles = times(tiles, upper(p, p->grids[g].extent[c]));
-        if (tiles > MAX_TASKS) pl->problem = "too many claimed tiles";
+        if (tiles > MAX_TASKS / 2) pl->problem = "too many claimed tiles";
+        if (p->grids[g].behind) continue;
         pl->q->claimed[g] = (int)pl->words;
         pl->words += times(n, ET_LINE_WORDS);
         if (pl->words > MAX_WORDS) pl->problem = "too many words for claimed tiles";

@@ -62,10 +62,23 @@ typedef struct {
     et_region *region;
     int nregions;
     int *claimed; /* by grid: word that counts claimed tiles of the first iteration of the loops
-                   * around it, a line for each; -1: its tiles are not claimed */
+                   * around it, a line for each; -1: its tiles are not claimed, or in turn with
+                   * those of the grid before */
     int *begun;   /* by event: word of the first counter of arrivals that have begun, or -1 */
     int words;    /* of the event array, all together; p->event_words if nothing is dynamic */
 } et_queues;
+
+/* Two grids whose tiles are claimed in turn have one counter. A block are the tiles that have one
+ * value of the first coordinate, of which both grids have as many. The first BEHIND blocks of the
+ * first grid come first; then a block of the second, one of the first, and so on, until the first
+ * has none left. Which tile of which grid has number AT; true: of the second. */
+bool et_in_turn(int64_t at, int64_t blocks, int64_t first_tiles, int64_t second_tiles, int behind,
+                int64_t *out_tile);
+/* The grid whose tiles are claimed in turn with those of item I of a list that ends before END; or
+ * -1. */
+int et_turns_with(const et_program *, int i, int end);
+/* Why tiles of grid TO cannot be claimed in turn with those of FROM before it, or NULL. */
+const char *et_turns_problem(const et_program *, const et_grid *from, const et_grid *to);
 
 /* NULL, or what is too large, as text. */
 const char *et_queues_plan(et_arena *, const et_program *, et_queues *out);

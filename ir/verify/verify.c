@@ -2,6 +2,7 @@
 #include "ir/base/diag.h"
 #include "ir/program/deal.h"
 #include "ir/program/host.h"
+#include "ir/program/queue.h"
 #include "ir/program/stream.h"
 #include "ir/program/tags.h"
 #include "ir/verify/steps/steps.h"
@@ -422,6 +423,26 @@ static bool check_streams(struct verify *v) {
     return !v->errors;
 }
 
+/* Tiles that are claimed in turn with those of the task before. */
+static void check_turns(struct verify *v, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &v->p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            check_turns(v, it->first, it->count);
+            continue;
+        }
+        const et_grid *g = &v->p->grids[it->index];
+        if (!g->behind) continue;
+        const char *problem = "there is none";
+        if (i > first && it[-1].kind == ET_P_GRID)
+            problem = et_turns_problem(v->p, &v->p->grids[it[-1].index], g);
+        if (problem)
+            vf_error(v, it->index,
+                     "tiles of %s are claimed in turn with those of the task before, but %s",
+                     g->name, problem);
+    }
+}
+
 /* Which workgroup runs which tile is settled by slices and by queues, where there are any. */
 static bool check_orders(struct verify *v) {
     for (int i = 0; i < v->p->ngrids; i++) {
@@ -433,6 +454,7 @@ static bool check_orders(struct verify *v) {
             vf_error(v, i, "tiles of %s are claimed, and are %s", g->name,
                      g->streamed ? "streamed" : "in a range");
     }
+    check_turns(v, v->p->first, v->p->count);
     return !v->errors;
 }
 

@@ -72,6 +72,7 @@ static void put_counts(const struct explain *e, const et_grid *g) {
     fprintf(e->to, " tile%s on %.0f CUs", same && n[0] == 1 ? "" : "s", explain_cus(e, g));
     if (g->dynamic) fputs(g->early ? ", queued early" : ", queued", e->to);
     if (g->order == ET_TILES_CLAIMED) fputs(", claimed", e->to);
+    if (g->behind) fputs(" in turn with those before", e->to);
     if (g->slice.count) fprintf(e->to, ", in %d slices, each on one die", g->slice.count);
     fputc('\n', e->to);
 }

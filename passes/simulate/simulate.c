@@ -5,6 +5,7 @@
  * CU's own work and its share of memory, plus a chain of dependent loads. Memory is a fluid: all
  * loads in flight receive the same, up to what one CU takes. */
 #include "ir/base/diag.h"
+#include "ir/program/queue.h"
 #include "ir/program/step.h"
 #include "passes/simulate/int.h"
 #include <stdarg.h>
@@ -234,11 +235,19 @@ static void loaded(struct sim *s, int id) {
 
 /* ---- what next ---- */
 
+/* The instance whose tiles are claimed in turn with those of instance I, or NULL. */
+static const struct sim_instance *in_turn_with(const struct sim *s, int i) {
+    const struct sim_instance *next = &s->inst[i + 1];
+    return i + 1 < s->ninst && s->p->grids[next->grid].behind ? next : NULL;
+}
+
 /* A claimed tile's number has come while the last one went on, but for the first. False: there is
  * none left. */
 static bool claim(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     struct sim_instance *in = &s->inst[w->at.item];
+    const struct sim_instance *other = in_turn_with(s, w->at.item);
+    const struct sim_grid *g = &s->grid[in->grid], *o = other ? &s->grid[other->grid] : NULL;
     if (w->at.tile < 0) {
         w->at.tile = 0;
         s->schedule += s->m->pop_us;
@@ -246,11 +255,16 @@ static bool claim(struct sim *s, int wg) {
         return true;
     }
     int64_t tile = in->claimed++;
-    if (tile >= s->grid[in->grid].tiles) {
-        w->at = (struct sim_cursor){w->at.item + 1, -1};
+    if (tile >= g->tiles + (o ? o->tiles : 0)) {
+        w->at = (struct sim_cursor){w->at.item + 1 + (o != NULL), -1};
         return false;
     }
     w->instance = w->at.item;
+    if (o) {
+        int64_t blocks = g->extent[0];
+        w->instance +=
+            et_in_turn(tile, blocks, g->tiles / blocks, o->tiles / blocks, o->g->behind, &tile);
+    }
     w->now.tile = tile;
     sim_reach(s, wg);
     return true;

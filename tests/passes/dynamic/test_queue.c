@@ -156,6 +156,72 @@ START_TEST(test_claimed) {
 }
 END_TEST
 
+/* Each tile of both once, in their order, and a block of the second behind those of the first that
+ * come ahead of it. */
+START_TEST(test_numbers_in_turn) {
+    for (int64_t blocks = 0; blocks < 7; blocks++)
+        for (int64_t a = 1; a < 4; a++)
+            for (int64_t b = 1; b < 4; b++)
+                for (int behind = 1; behind < 9; behind++) {
+                    int64_t next[2] = {0}, tile;
+                    for (int64_t at = 0; at < blocks * (a + b); at++) {
+                        bool second = et_in_turn(at, blocks, a, b, behind, &tile);
+                        ck_assert_int_eq(tile, next[second]++);
+                        int64_t ahead = tile / b + behind;
+                        if (second)
+                            ck_assert_int_eq(next[0], (ahead < blocks ? ahead : blocks) * a);
+                    }
+                    ck_assert_int_eq(next[0], blocks * a);
+                    ck_assert_int_eq(next[1], blocks * b);
+                }
+}
+END_TEST
+
+/* Static tasks, of which two of the loop are claimed in turn. */
+static et_program *in_turn(const char *wait, const char *behind) {
+    return changed("schedule hybrid", "schedule", "task @even dynamic", "task @even order claimed",
+                   "task @odd dynamic", et_printf(arena, "task @odd order claimed%s", behind),
+                   "      wait %e[l, i]\n", wait, "last dynamic early", "last", NULL);
+}
+
+START_TEST(test_turns) {
+    et_queues q;
+    et_program *p = in_turn("      wait %e[l, i]\n", " behind 2");
+    ck_assert_msg(verifies(p), "%s", errors());
+    ck_assert_ptr_null(et_eti_round_trip(arena, p->g, p));
+    ck_assert_int_eq(p->grids[2].behind, 2);
+    ck_assert_int_eq(et_turns_with(p, p->items[1].first, p->items[1].first + 2), 2);
+    ck_assert_ptr_null(et_queues_plan(arena, p, &q));
+    ck_assert_int_ge(q.claimed[1], p->event_words);
+    ck_assert_int_eq(q.claimed[2], -1); /* one counter for both */
+    /* Tiles that wait for later blocks: one workgroup would stand still. */
+    static const char *const waits[] = {
+        "      wait %e[l, 0 .. (N + 7) / 8 - 1]\n",
+        "      wait %e[l, i .. min(i + 1, (N + 7) / 8 - 1)]\n",
+        "      wait %e[l, i]\n      wait %e[l, (N + 7) / 8 - 1 - i]\n",
+    };
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        ck_assert_msg(verifies(in_turn(waits[i], "")), "%s", errors());
+        ck_assert(!verifies(in_turn(waits[i], " behind 2")));
+        ck_assert_msg(
+            strstr(errors(), "a tile may wait for blocks of that which are claimed later"), "%s",
+            said);
+    }
+    ck_assert(!verifies(changed("task @first", "task @first order claimed", "task @even dynamic",
+                                "task @even order claimed behind 1", NULL)));
+    ck_assert_msg(strstr(errors(), "of the task before, but there is none"), "%s", said);
+    p = changed("schedule hybrid", "schedule", "task @even dynamic", "task @even",
+                "task @odd dynamic", "task @odd order claimed behind 1", NULL);
+    ck_assert(!verifies(p));
+    ck_assert_msg(strstr(errors(), "that is not claimed by itself"), "%s", said);
+    p = changed("schedule hybrid", "schedule", "last dynamic early", "last order claimed",
+                "task @total", "task @total order claimed behind 1", NULL);
+    ck_assert(!verifies(p));
+    ck_assert_msg(strstr(errors(), "that has not as many blocks"), "%s", said);
+    ck_assert_ptr_null(changed("task @first", "task @first order adjacent behind 1", NULL));
+}
+END_TEST
+
 START_TEST(test_verified) {
     ck_assert_msg(verifies(changed(NULL)), "%s", errors());
     ck_assert(!verifies(changed("task @even dynamic", "task @even dynamic early",
@@ -200,6 +266,8 @@ int main(int argc, char **argv) {
     tcase_add_test(c, test_regions_in_loops);
     tcase_add_test(c, test_static_needs_no_words);
     tcase_add_test(c, test_claimed);
+    tcase_add_test(c, test_numbers_in_turn);
+    tcase_add_test(c, test_turns);
     tcase_add_test(c, test_verified);
     tcase_add_test(c, test_text);
     tcase_add_test(c, test_too_many);
