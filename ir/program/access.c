@@ -2,6 +2,16 @@
 #include "ir/program/program.h"
 #include "ir/program/step.h"
 
+/* The number that HIGH and LOW are quotient and remainder of, by the extent DIM of LOW's dimension,
+ * where a tensor gives it; or none. Both follow from it by what may be many instructions. */
+static et_expr flat_index(et_exprs *x, et_expr high, et_expr low, et_expr dim) {
+    et_node_x n = *et_x(x, low);
+    if (n.op != ET_X_MOD || !et_expr_eq(n.ops[1], dim) || !et_expr_loads(x, n.ops[0]) ||
+        !et_expr_eq(et_op2(x, ET_X_IDIV, n.ops[0], dim), high))
+        return ET_NO_EXPR;
+    return n.ops[0];
+}
+
 et_expr et_access_offset(const et_program *p, const et_func *f, int space, int id,
                          const et_expr *index) {
     et_exprs *x = p->g->exprs;
@@ -16,8 +26,10 @@ et_expr et_access_offset(const et_program *p, const et_func *f, int space, int i
     }
     const et_shape *s = &p->tensors[id].shape;
     for (int i = s->rank - 1; i >= 0; i--) {
-        off = et_add(x, off, et_mul(x, index[i], stride));
+        et_expr flat = i ? flat_index(x, index[i - 1], index[i], s->dim[i]) : ET_NO_EXPR;
+        off = et_add(x, off, et_mul(x, flat.id ? flat : index[i], stride));
         stride = et_mul(x, stride, s->dim[i]);
+        if (flat.id) stride = et_mul(x, stride, s->dim[--i]);
     }
     return off;
 }
