@@ -248,18 +248,24 @@ static void receive_all(cg *g, struct item *e, int n) {
     cg_at(g, out);
 }
 
-/* All items of one step, some at a time. */
+/* N items of each lane, the first by FIRST. */
+static void receive_some(cg *g, const struct receipt *t, val first, int n) {
+    struct item e[AT_ONCE];
+    for (int i = 0; i < n; i++)
+        place(g, t, first, (int64_t)i * g->p->workgroup, &e[i]);
+    receive_all(g, e, n);
+}
+
+/* All items of one step, some at a time, and then those that are left. */
 static void receive_many(cg *g, const struct receipt *t) {
     int wg = g->p->workgroup, some = AT_ONCE / words_of(t);
-    struct item e[AT_ONCE];
     cg_for f;
-    int64_t each = per_lane(g, t);
-    val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, each * wg), cg_i32(g, (int64_t)some * wg),
-                          true, 0, NULL);
-    for (int i = 0; i < some; i++)
-        place(g, t, cg_add(g, at, g->tid), (int64_t)i * wg, &e[i]);
-    receive_all(g, e, some);
+    int64_t each = per_lane(g, t), left = each % some;
+    val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, (each - left) * wg),
+                          cg_i32(g, (int64_t)some * wg), true, 0, NULL);
+    receive_some(g, t, cg_add(g, at, g->tid), some);
     cg_for_end(g, &f, NULL);
+    if (left) receive_some(g, t, cg_addi(g, g->tid, (each - left) * wg), (int)left);
 }
 
 void cg_step_receives(cg *g, const et_step *s, int n) {
