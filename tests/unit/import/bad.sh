@@ -80,8 +80,13 @@ bad_config rope_text '"rope_parameters": "default"' 'field "rope_parameters" may
 bad_config rope_more '"rope_parameters": {"rope_type": "default", "wobble": 2}' 'field "rope_parameters.wobble" may change'
 bad_config yarn_order '"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 1, "beta_slow": 2}' \
     '"beta_slow" (2) must be below "beta_fast" (1)'
-bad_config longrope '"rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1], "long_factor": [1, 2]},
+bad_config longrope '"rope_scaling": {"type": "longrope", "short_factor": [1, 1], "long_factor": [1, 1, 1]},
     "original_max_position_embeddings": 9' 'the list in use has 2 numbers, 3 are needed'
+# The long list is in use where more positions are asked for.
+options='--context 12'
+bad_config longrope_long '"rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1], "long_factor": [1, 2]},
+    "original_max_position_embeddings": 9' 'the list in use has 2 numbers, 3 are needed'
+options=
 bad_config longrope_text '"rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1], "long_factor": "x"}' \
     '"rope_scaling.long_factor" is a string, expected a list'
 bad_config llama3_short '"rope_scaling": {"rope_type": "llama3", "factor": 8.0}' \
