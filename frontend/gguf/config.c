@@ -14,20 +14,31 @@ enum kind {
     NOTHING, /* without effect on what is computed */
 };
 
-enum {
-    NEED = 1, /* must be there */
-    GEMMA3S = GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING,
-    WINDOWS = GGUF_MISTRAL | GGUF_GEMMA2 | GEMMA3S,
-    CAPS = GGUF_GEMMA2 | GEMMA3S,
-    LEARNED = GGUF_BERT, /* positions */
-    TURNED = GGUF_ALL & ~LEARNED,
-    QWEN_MIXTURE = GGUF_QWEN2_MOE | GGUF_QWEN3_MOE,
-};
+enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
+#define GEMMA3S (GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING)
+#define PATTERN (GGUF_EXAONE4 | GGUF_OLMO3) /* which layers slide is in the file */
+#define WINDOWS (GGUF_MISTRAL | GGUF_GEMMA2 | GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3)
+#define CAPS (GGUF_GEMMA2 | GEMMA3S)
+#define LEARNED GGUF_BERT /* positions */
+#define TURNED (GGUF_ALL & ~LEARNED)
+#define QWEN_MIXTURE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE)
+#define SIGMOIDS (GGUF_GLM4_MOE | GGUF_DOTS1)
+#define COHERES (GGUF_COHERE | GGUF_COHERE2)
+#define LFM2S (GGUF_LFM2 | GGUF_LFM2_MOE)
+#define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2)
+#define BY_NAME (QWEN_MIXTURE | GGUF_OLMOE | GGUF_LFM2_MOE)
+#define MIXTURE (LOCAL | BY_NAME | SIGMOIDS)
+/* The file may say that weights of experts add up to 1. */
+#define NORMED (QWEN_MIXTURE | SIGMOIDS)
+#define LEADING (SIGMOIDS | GGUF_LFM2_MOE | GGUF_ERNIE_MOE) /* dense layers first */
+/* A part of a head turns. */
+#define PARTIAL (GGUF_GLM4 | GGUF_GLM4_MOE | GGUF_PHI3 | GGUF_MINIMAX_M2)
 
 static const struct {
     const char *key, *to;
     enum kind kind;
-    unsigned families, need;
+    uint64_t families;
+    unsigned need;
 } rows[] = {
     {"context_length", "max_position_embeddings", INT, TURNED, NEED},
     {"context_length", NULL, NOTHING, LEARNED, 0},
@@ -35,38 +46,70 @@ static const struct {
     {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
     {"feed_forward_length", "intermediate_size", INT, GGUF_ALL, NEED},
     {"attention.head_count", "num_attention_heads", INT, GGUF_ALL, NEED},
-    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS, 0},
+    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS & ~LFM2S, 0},
+    {"attention.head_count_kv", NULL, ELSE, LFM2S, NEED},
     {"attention.key_length", "head_dim", INT, GGUF_DECODERS, 0},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL, GGUF_DECODERS, NEED},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL,
+     GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | LFM2S), NEED},
+    {"attention.layer_norm_rms_epsilon", "norm_eps", REAL, LFM2S, NEED},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, COHERES, NEED},
+    {"attention.layer_norm_epsilon", "norm_epsilon", REAL, GGUF_STARCODER2, NEED},
+    {"attention.temperature_scale", NULL, ELSE, GGUF_MINISTRAL3, 0},
+    {"shortconv.l_cache", "conv_L_cache", INT, LFM2S, NEED},
+    {"logit_scale", "logit_scale", REAL, COHERES, NEED},
+    {"logit_scale", "logits_scaling", REAL, GGUF_GRANITE, NEED},
+    {"attention.scale", "attention_multiplier", REAL, GGUF_GRANITE, NEED},
+    {"embedding_scale", "embedding_multiplier", REAL, GGUF_GRANITE, NEED},
+    {"residual_scale", "residual_multiplier", REAL, GGUF_GRANITE, NEED},
     {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, GGUF_BERT | GGUF_NOMIC_BERT, NEED},
     {"attention.layer_norm_epsilon", "norm_eps", REAL, GGUF_MODERN_BERT, NEED},
     {"rope.freq_base", "rope_theta", REAL, TURNED & ~GGUF_MODERN_BERT, 0},
     {"rope.freq_base", "global_rope_theta", REAL, GGUF_MODERN_BERT, 0},
     {"rope.freq_base_swa", "rope_local_base_freq", REAL, GEMMA3S, 0},
     {"rope.freq_base_swa", "local_rope_theta", REAL, GGUF_MODERN_BERT, 0},
+    {"rope.freq_base_swa", NULL, ELSE, GGUF_OLMO3, 0},
     {"attention.sliding_window", "sliding_window", INT, WINDOWS, 0},
     {"attention.sliding_window", "local_attention", INT, GGUF_MODERN_BERT, NEED},
     {"attn_logit_softcapping", "attn_logit_softcapping", REAL, CAPS, 0},
     {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
-    {"expert_count", "num_local_experts", INT, GGUF_MIXTRAL, NEED},
-    {"expert_count", "num_experts", INT, QWEN_MIXTURE, NEED},
-    {"expert_used_count", "num_experts_per_tok", INT, GGUF_MIXTRAL | QWEN_MIXTURE, NEED},
-    {"expert_feed_forward_length", "moe_intermediate_size", INT, QWEN_MIXTURE, NEED},
+    {"expert_count", "num_local_experts", INT, LOCAL, NEED},
+    {"expert_count", "num_experts", INT, BY_NAME, NEED},
+    {"expert_count", "n_routed_experts", INT, SIGMOIDS, NEED},
+    {"expert_count", "moe_num_experts", INT, GGUF_ERNIE_MOE, NEED},
+    {"expert_used_count", "num_experts_per_tok", INT, MIXTURE, NEED},
+    {"expert_used_count", "moe_k", INT, GGUF_ERNIE_MOE, NEED},
+    {"expert_feed_forward_length", "moe_intermediate_size", INT,
+     (MIXTURE | GGUF_ERNIE_MOE) & ~(LOCAL | GGUF_OLMOE), NEED},
+    {"expert_feed_forward_length", "intermediate_size", INT, GGUF_MINIMAX_M2, NEED},
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, GGUF_QWEN2_MOE,
      NEED},
-    {"expert_weights_norm", NULL, ELSE, QWEN_MIXTURE, 0},
+    {"expert_shared_feed_forward_length", NULL, NOTHING, GGUF_ERNIE_MOE, 0}, /* as its tensors */
+    {"expert_shared_count", "n_shared_experts", INT, SIGMOIDS, NEED},
+    {"expert_shared_count", "moe_num_shared_experts", INT, GGUF_ERNIE_MOE, 0},
+    {"leading_dense_block_count", "first_k_dense_replace", INT, SIGMOIDS, NEED},
+    {"leading_dense_block_count", "num_dense_layers", INT, GGUF_LFM2_MOE, NEED},
+    {"leading_dense_block_count", "moe_layer_start_index", INT, GGUF_ERNIE_MOE, NEED},
+    {"interleave_moe_layer_step", "moe_layer_interval", INT, GGUF_ERNIE_MOE, NEED},
+    {"expert_group_count", "n_group", INT, SIGMOIDS, 0},
+    {"expert_group_used_count", "topk_group", INT, SIGMOIDS, 0},
+    {"expert_weights_scale", "routed_scaling_factor", REAL, SIGMOIDS, 0},
+    {"expert_gating_func", NULL, ELSE, SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2, 0},
+    {"nextn_predict_layers", NULL, ELSE, GGUF_GLM4_MOE, 0},
+    {"expert_weights_norm", NULL, ELSE, NORMED, 0},
     {"attention.head_count_kv", NULL, ELSE, GGUF_ENCODERS, 0},
     {"attention.key_length", NULL, ELSE, GGUF_ENCODERS, 0},
     {"attention.value_length", NULL, ELSE, GGUF_ALL, 0},
     {"attention.causal", NULL, ELSE, GGUF_ALL, 0},
     {"attention.scale", NULL, ELSE, CAPS, 0},
-    {"attention.sliding_window_pattern", NULL, ELSE, CAPS | GGUF_MODERN_BERT, 0},
+    {"attention.sliding_window_pattern", NULL, ELSE, CAPS | GGUF_MODERN_BERT | PATTERN, 0},
     {"rope.dimension_count", NULL, ELSE, TURNED, 0},
     {"rope.scaling.type", NULL, ELSE, TURNED, 0},
     {"rope.scaling.factor", NULL, ELSE, TURNED, 0},
     {"rope.scale_linear", NULL, ELSE, TURNED, 0},
     {"rope.scaling.original_context_length", NULL, ELSE, TURNED, 0},
     {"rope.scaling.attn_factor", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.yarn_attn_factor", NULL, ELSE, TURNED, 0},
+    {"rope.scaling.yarn_log_multiplier", NULL, ELSE, GGUF_MINISTRAL3, 0},
     {"rope.scaling.yarn_beta_fast", NULL, ELSE, TURNED, 0},
     {"rope.scaling.yarn_beta_slow", NULL, ELSE, TURNED, 0},
     {"rope.scaling.finetuned", NULL, NOTHING, TURNED, 0},
@@ -192,6 +235,41 @@ static bool put_direction(const struct gguf *g, const struct gguf_family *f, jso
     return true;
 }
 
+/* How much of a head turns. */
+static bool put_turning(const struct gguf *g, const struct gguf_family *f, int64_t dim,
+                        json_t *config) {
+    const char *key = gguf_key(g, f, "rope.dimension_count");
+    int64_t n;
+    if (!gguf_get_int(g, key, dim, &n)) return false;
+    if (n < 2 || n > dim) return fail_key(g, key, "is out of range");
+    if (f->bit == GGUF_MINIMAX_M2)
+        json_object_set_new(config, "rotary_dim", json_integer(n));
+    else
+        json_object_set_new(config, "partial_rotary_factor", json_real((double)n / (double)dim));
+    return true;
+}
+
+/* Of a layer without heads of keys it is a short convolution. */
+static bool put_layer_kinds(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "attention.head_count_kv");
+    const struct gguf_value *v = gguf_find(g, key);
+    int64_t n, heads = 0, layers = field(config, "num_hidden_layers");
+    if (!v || (uint64_t)layers != v->count || layers > 10000)
+        return fail_key(g, key, "has not one number for each layer");
+    json_t *types = json_array();
+    json_object_set_new(config, "layer_types", types);
+    for (int64_t l = 0; l < layers; l++) {
+        if (!gguf_item_int(v, (uint64_t)l, &n)) return fail_key(g, key, "is no integer");
+        if (n && heads && n != heads)
+            return fail_key(g, key, "differs from layer to layer, which is not supported");
+        if (n) heads = n;
+        json_array_append_new(types, json_string(n ? "full_attention" : "conv"));
+    }
+    if (heads < 1 || heads > INT32_MAX) return fail_key(g, key, "is out of range");
+    json_object_set_new(config, "num_key_value_heads", json_integer(heads));
+    return true;
+}
+
 static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     int64_t heads = field(config, "num_attention_heads"), wide = field(config, "hidden_size");
     if (!heads) return fail_key(g, gguf_key(g, f, "attention.head_count"), "is 0");
@@ -207,7 +285,8 @@ static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t 
         json_object_set_new(config, "head_dim", json_integer(wide / heads));
     int64_t dim = field(config, "head_dim");
     return must_be(g, f, "attention.value_length", dim, "the length of keys") &&
-           must_be(g, f, "rope.dimension_count", dim, "the width of heads") &&
+           (f->bit & PARTIAL ? put_turning(g, f, dim, config)
+                             : must_be(g, f, "rope.dimension_count", dim, "the width of heads")) &&
            put_direction(g, f, config);
 }
 
@@ -216,11 +295,12 @@ static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t 
 /* Absent means what the programs that read such files take it to be. */
 static void put_defaults(const struct gguf_family *f, json_t *config) {
     static const struct {
-        unsigned families;
+        uint64_t families;
         const char *name;
         double value;
     } defaults[] = {
         {GGUF_DECODERS & ~GEMMA3S, "rope_theta", 10000},
+        {SIGMOIDS | GGUF_LFM2_MOE, "routed_scaling_factor", 1},
         {GGUF_NOMIC_BERT, "rope_theta", 10000},
         {GEMMA3S, "rope_theta", 1000000},
         {GEMMA3S, "rope_local_base_freq", 10000},
@@ -234,7 +314,25 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
             json_object_set_new(config, defaults[i].name, json_real(defaults[i].value));
     if (f->bit == GGUF_GEMMA2 && !json_object_get(config, "sliding_window"))
         json_object_set_new(config, "sliding_window", json_integer(4096));
-    if (f->bit & (GGUF_GEMMA | CAPS))
+    if (f->bit & SIGMOIDS) {
+        if (!json_object_get(config, "n_group"))
+            json_object_set_new(config, "n_group", json_integer(1));
+        if (!json_object_get(config, "topk_group"))
+            json_object_set_new(config, "topk_group", json_integer(1));
+    }
+    if (f->bit == GGUF_PHI3 && !field(config, "sliding_window"))
+        json_object_set_new(config, "sliding_window", json_null());
+    if (f->bit & LFM2S) { /* the width of its layers is that of the tensors */
+        if (f->bit == GGUF_LFM2)
+            json_object_set_new(config, "block_auto_adjust_ff_dim", json_false());
+        json_object_set_new(config, "conv_bias", json_false());
+        return;
+    }
+    if (f->bit == GGUF_ARCEE)
+        json_object_set_new(config, "hidden_act", json_string("relu2"));
+    else if (f->bit == GGUF_STARCODER2)
+        json_object_set_new(config, "hidden_act", json_string("gelu_pytorch_tanh"));
+    else if (f->bit & (GGUF_GEMMA | CAPS))
         json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
     else if (f->bit == GGUF_MODERN_BERT)
         json_object_set_new(config, "hidden_activation", json_string("gelu"));
@@ -247,8 +345,13 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
 /* Are the weights of the chosen experts made to add up to 1? Files seldom say it. */
 static bool put_experts(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     bool normed;
-    if (!gguf_get_bool(g, gguf_key(g, f, "expert_weights_norm"), f->bit == GGUF_QWEN3_MOE, &normed))
+    bool usual = f->bit == GGUF_QWEN3_MOE || f->bit & GGUF_LFM2_MOE;
+    int64_t how;
+    if (!gguf_get_bool(g, gguf_key(g, f, "expert_weights_norm"), usual, &normed) ||
+        !gguf_get_int(g, gguf_key(g, f, "expert_gating_func"), SIGMOID, &how))
         return false;
+    if (how != SIGMOID && f->bit & (SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2))
+        return fail_key(g, gguf_key(g, f, "expert_gating_func"), "is no sigmoid (2)");
     json_object_set_new(config, "norm_topk_prob", json_boolean(normed));
     return true;
 }
@@ -315,17 +418,41 @@ static bool put_tables(const struct gguf *g, const struct gguf_family *f, json_t
     return true;
 }
 
+/* What a tensor that is there says. */
+static const struct {
+    const char *field, *tensor;
+    uint64_t families;
+} flags[] = {
+    {"attention_bias", "blk.0.attn_q.bias",
+     GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS | GGUF_GLM4 |
+         GGUF_GLM4_MOE | GGUF_DOTS1 | GGUF_OLMO2 | GGUF_OLMO3 | GGUF_OLMOE | COHERES},
+    {"attention_out_bias", "blk.0.attn_output.bias", GGUF_SEED_OSS},
+    {"mlp_bias", "blk.0.ffn_up.bias",
+     GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS},
+    {"use_bias", "blk.0.attn_q.bias", GGUF_STARCODER2 | GGUF_ERNIE | GGUF_ERNIE_MOE},
+    {"use_qk_norm", "blk.0.attn_q_norm.weight", GGUF_GLM4_MOE | GGUF_COHERE},
+};
+
 static bool put_tensors(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     const struct gguf_tensor *embed = gguf_tensor(g, "token_embd.weight");
     if (!embed) return gguf_fail(g->fault, "%s: tensor \"token_embd.weight\" is missing", g->path);
     json_object_set_new(config, "vocab_size", json_integer((json_int_t)embed->dims[1]));
     json_object_set_new(config, "tie_word_embeddings",
                         json_boolean(!gguf_tensor(g, "output.weight")));
-    if (f->bit == GGUF_LLAMA) {
-        json_object_set_new(config, "attention_bias",
-                            json_boolean(gguf_tensor(g, "blk.0.attn_q.bias")));
-        json_object_set_new(config, "mlp_bias", json_boolean(gguf_tensor(g, "blk.0.ffn_up.bias")));
-    }
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].families & f->bit)
+            json_object_set_new(config, flags[i].field,
+                                json_boolean(gguf_tensor(g, flags[i].tensor)));
+    return true;
+}
+
+/* Layers that draft more tokens stand behind the others. */
+static bool drop_drafts(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "nextn_predict_layers");
+    int64_t n, layers = field(config, "num_hidden_layers");
+    if (!gguf_get_int(g, key, 0, &n)) return false;
+    if (n < 0 || n >= layers) return n == 0 || fail_key(g, key, "is out of range");
+    json_object_set_new(config, "num_hidden_layers", json_integer(layers - n));
     return true;
 }
 
@@ -365,12 +492,13 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
     for (int i = 0; i < ROWS; i++)
         if (rows[i].to && rows[i].families & f->bit && !put_row(g, f, i, config)) return false;
     put_defaults(f, config);
-    return check_file(g, f) && refuse_unknown(g, f) && put_heads(g, f, config) &&
+    return check_file(g, f) && refuse_unknown(g, f) &&
+           (!(f->bit & LFM2S) || put_layer_kinds(g, f, config)) && put_heads(g, f, config) &&
            (!(f->bit & CAPS) || put_score_scale(g, f, config)) &&
-           (!(f->bit & (CAPS | GGUF_MODERN_BERT)) || put_layer_types(g, f, config)) &&
+           (!(f->bit & (CAPS | GGUF_MODERN_BERT | PATTERN)) || put_layer_types(g, f, config)) &&
            (!(f->bit & GGUF_ENCODERS) || put_tables(g, f, config)) &&
-           (!(f->bit & QWEN_MIXTURE) || put_experts(g, f, config)) && put_tensors(g, f, config) &&
-           put_tokens(g, config) && gguf_rope(g, f, config);
+           (!(f->bit & MIXTURE) || put_experts(g, f, config)) && drop_drafts(g, f, config) &&
+           put_tensors(g, f, config) && put_tokens(g, config) && gguf_rope(g, f, config);
 }
 
 json_t *gguf_config(const struct gguf *g, const struct gguf_family *f, const char *dtype) {

@@ -9,28 +9,48 @@ struct json_t;
 
 /* ---- names.c: architectures, and what their tensors are called ---- */
 
-enum { /* bits of families */
-       GGUF_LLAMA = 1,
-       GGUF_MISTRAL = 2,
-       GGUF_MIXTRAL = 4,
-       GGUF_QWEN2 = 8,
-       GGUF_QWEN3 = 16,
-       GGUF_QWEN3_MOE = 32,
-       GGUF_GEMMA = 64,
-       GGUF_GEMMA2 = 128,
-       GGUF_GEMMA3 = 256,
-       GGUF_QWEN2_MOE = 512,
-       GGUF_GEMMA_EMBEDDING = 1024,
-       GGUF_BERT = 2048,
-       GGUF_NOMIC_BERT = 4096,
-       GGUF_MODERN_BERT = 8192,
-       GGUF_ENCODERS = GGUF_BERT | GGUF_NOMIC_BERT | GGUF_MODERN_BERT,
-       GGUF_DECODERS = 2047,
-       GGUF_ALL = GGUF_DECODERS | GGUF_ENCODERS,
-};
+/* Families, a bit each. */
+#define GGUF_LLAMA (UINT64_C(1) << 0)
+#define GGUF_MISTRAL (UINT64_C(1) << 1)
+#define GGUF_MIXTRAL (UINT64_C(1) << 2)
+#define GGUF_QWEN2 (UINT64_C(1) << 3)
+#define GGUF_QWEN3 (UINT64_C(1) << 4)
+#define GGUF_QWEN3_MOE (UINT64_C(1) << 5)
+#define GGUF_GEMMA (UINT64_C(1) << 6)
+#define GGUF_GEMMA2 (UINT64_C(1) << 7)
+#define GGUF_GEMMA3 (UINT64_C(1) << 8)
+#define GGUF_QWEN2_MOE (UINT64_C(1) << 9)
+#define GGUF_GEMMA_EMBEDDING (UINT64_C(1) << 10)
+#define GGUF_BERT (UINT64_C(1) << 11)
+#define GGUF_NOMIC_BERT (UINT64_C(1) << 12)
+#define GGUF_MODERN_BERT (UINT64_C(1) << 13)
+#define GGUF_SMOLLM3 (UINT64_C(1) << 14)
+#define GGUF_ARCEE (UINT64_C(1) << 15)
+#define GGUF_GRANITE (UINT64_C(1) << 16)
+#define GGUF_MINISTRAL3 (UINT64_C(1) << 17)
+#define GGUF_SEED_OSS (UINT64_C(1) << 18)
+#define GGUF_ERNIE (UINT64_C(1) << 19)
+#define GGUF_ERNIE_MOE (UINT64_C(1) << 20)
+#define GGUF_EXAONE4 (UINT64_C(1) << 21)
+#define GGUF_OLMO2 (UINT64_C(1) << 22)
+#define GGUF_OLMO3 (UINT64_C(1) << 23)
+#define GGUF_OLMOE (UINT64_C(1) << 24)
+#define GGUF_GLM4 (UINT64_C(1) << 25)
+#define GGUF_GLM4_MOE (UINT64_C(1) << 26)
+#define GGUF_DOTS1 (UINT64_C(1) << 27)
+#define GGUF_MINIMAX_M2 (UINT64_C(1) << 28)
+#define GGUF_COHERE (UINT64_C(1) << 29)
+#define GGUF_COHERE2 (UINT64_C(1) << 30)
+#define GGUF_STARCODER2 (UINT64_C(1) << 31)
+#define GGUF_PHI3 (UINT64_C(1) << 32)
+#define GGUF_LFM2 (UINT64_C(1) << 33)
+#define GGUF_LFM2_MOE (UINT64_C(1) << 34)
+#define GGUF_ENCODERS (GGUF_BERT | GGUF_NOMIC_BERT | GGUF_MODERN_BERT)
+#define GGUF_ALL UINT64_MAX
+#define GGUF_DECODERS (GGUF_ALL & ~GGUF_ENCODERS)
 
 struct gguf_family {
-    unsigned bit;
+    uint64_t bit;
     const char *architecture; /* general.architecture */
     const char *needs;        /* a key below it that must not be 0, or NULL */
     const char *class, *model_type;
@@ -51,6 +71,8 @@ enum gguf_change {
     GGUF_ROW = 64,    /* a matrix of one row, which may be a vector there */
     GGUF_ASIDE = 16,  /* says something about the model, and is no tensor of it */
     GGUF_BEHIND = 128, /* of a layer behind pooling, which has a file of its own */
+    GGUF_KEPT = 512,   /* F32 in checkpoints, too */
+    GGUF_TAPS = 256,   /* of a convolution of each channel: a dimension of 1 stands in the middle */
 };
 /* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
  * *CHANGE; NULL where the family has none of that name. */

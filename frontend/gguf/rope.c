@@ -21,9 +21,11 @@ static bool put_yarn(const struct gguf *g, const struct gguf_family *f, double f
     static const char *const names[][2] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
                                            {"rope.scaling.yarn_beta_slow", "beta_slow"}};
     int64_t original;
-    double beta, attention;
+    double beta, attention, magnitude, all;
     if (!gguf_get_int(g, gguf_key(g, f, "rope.scaling.original_context_length"), 0, &original) ||
-        !gguf_get_real(g, gguf_key(g, f, "rope.scaling.attn_factor"), 1, &attention))
+        !gguf_get_real(g, gguf_key(g, f, "rope.scaling.attn_factor"), 1, &attention) ||
+        !gguf_get_real(g, gguf_key(g, f, "rope.scaling.yarn_attn_factor"), 0, &magnitude) ||
+        !gguf_get_real(g, gguf_key(g, f, "rope.scaling.yarn_log_multiplier"), 0, &all))
         return false;
     if (original < 1 || original > INT32_MAX)
         return gguf_fail(g->fault,
@@ -35,6 +37,12 @@ static bool put_yarn(const struct gguf *g, const struct gguf_family *f, double f
     json_t *s = scaling_of("yarn", factor);
     json_object_set_new(s, "original_max_position_embeddings", json_integer(original));
     put(config, s);
+    if (magnitude != 0)
+        json_object_set_new(s, "attention_factor", json_real(gguf_short_real(magnitude)));
+    if (all != 0) { /* programs that read such files take the other one to be 1 */
+        json_object_set_new(s, "mscale", json_real(1));
+        json_object_set_new(s, "mscale_all_dim", json_real(gguf_short_real(all)));
+    }
     for (int i = 0; i < 2; i++) {
         if (!gguf_get_real(g, gguf_key(g, f, names[i][0]), 0, &beta)) return false;
         if (beta != 0) json_object_set_new(s, names[i][1], json_real(gguf_short_real(beta)));
@@ -150,7 +158,73 @@ static bool put_llama3(const struct gguf *g, const struct gguf_tensor *t, json_t
     return put(config, s);
 }
 
+/* ---- longrope: two lists of divisors ---- */
+
+static bool put_list(const struct gguf *g, const struct gguf_tensor *t, const char *name,
+                     json_t *scaling) {
+    float values[4096];
+    if (t->type != 0 || t->rank != 1 || t->elements > 4096)
+        return gguf_fail(g->fault, "%s: tensor \"%s\" is no list of F32", g->path,
+                         gguf_shown(t->name));
+    if (!gguf_read(g, t->offset, values, t->bytes)) return false;
+    json_t *list = json_array();
+    json_object_set_new(scaling, name, list);
+    for (uint64_t i = 0; i < t->elements; i++)
+        json_array_append_new(list, json_real(gguf_short_real(values[i])));
+    return true;
+}
+
+static bool put_longrope(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const struct gguf_tensor *few = gguf_tensor(g, "rope_factors_short.weight"),
+                             *many = gguf_tensor(g, "rope_factors_long.weight");
+    int64_t original, most = json_integer_value(json_object_get(config, "max_position_embeddings"));
+    double magnitude;
+    if (!few && !many) return true;
+    if (!gguf_get_int(g, gguf_key(g, f, "rope.scaling.original_context_length"), most, &original) ||
+        !gguf_get_real(g, gguf_key(g, f, "rope.scaling.attn_factor"), 1, &magnitude))
+        return false;
+    if (original < 1 || original > INT32_MAX)
+        return gguf_fail(g->fault, "%s: metadata \"%s\" is out of range", g->path,
+                         gguf_key(g, f, "rope.scaling.original_context_length"));
+    if (!few || !many)
+        return gguf_fail(g->fault, "%s: tensor \"rope_factors_%s.weight\" is missing", g->path,
+                         few ? "long" : "short");
+    json_t *s = json_object();
+    json_object_set_new(s, "rope_type", json_string("longrope"));
+    double usual = sqrt(1 + log((double)most / (double)original) / log((double)original));
+    if (!(original > 1 && fabs(magnitude - usual) < 1e-6 * usual))
+        json_object_set_new(s, "attention_factor", json_real(gguf_short_real(magnitude)));
+    json_object_set_new(config, "original_max_position_embeddings", json_integer(original));
+    return put(config, s) && put_list(g, few, "short_factor", s) &&
+           put_list(g, many, "long_factor", s);
+}
+
+/* Queries grow with their position. */
+static bool put_growth(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "attention.temperature_scale");
+    json_t *s = json_object_get(config, "rope_scaling");
+    double beta;
+    if (!gguf_get_real(g, key, 0, &beta)) return false;
+    if (beta != 0 && !s)
+        return gguf_fail(g->fault, "%s: metadata \"%s\" needs rope of the type yarn", g->path, key);
+    if (s) json_object_set_new(s, "llama_4_scaling_beta", json_real(gguf_short_real(beta)));
+    return true;
+}
+
+/* Layers with a window have plain positions, of the same base. */
+static bool check_base(const struct gguf *g, const struct gguf_family *f, const json_t *config) {
+    const char *key = gguf_key(g, f, "rope.freq_base_swa");
+    double theta = json_number_value(json_object_get(config, "rope_theta")), other;
+    if (!gguf_get_real(g, key, theta, &other)) return false;
+    return gguf_short_real(other) == theta ||
+           gguf_fail(g->fault, "%s: metadata \"%s\" is another one than \"%s\"", g->path, key,
+                     gguf_key(g, f, "rope.freq_base"));
+}
+
 bool gguf_rope(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     const struct gguf_tensor *t = gguf_tensor(g, "rope_freqs.weight");
-    return put_scaling(g, f, config) && (!t || put_llama3(g, t, config));
+    if (f->bit == GGUF_PHI3) return put_longrope(g, f, config);
+    return put_scaling(g, f, config) && (!t || put_llama3(g, t, config)) &&
+           (f->bit != GGUF_MINISTRAL3 || put_growth(g, f, config)) &&
+           (f->bit != GGUF_OLMO3 || check_base(g, f, config));
 }

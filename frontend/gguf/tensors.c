@@ -77,7 +77,8 @@ static const struct target *target_of(uint32_t type) {
 
 /* Was it kept in F32 by those who make such files, whatever type it had? */
 static bool is_widened(const struct part *part) {
-    return part->from->type == 0 && (part->from->rank == 1 || part->change & GGUF_ROUTER);
+    return part->from->type == 0 &&
+           (part->from->rank == 1 || part->change & (GGUF_ROUTER | GGUF_TAPS));
 }
 
 /* The type that all matrices have; BF16 where there are several, or blocks. */
@@ -162,8 +163,8 @@ static void add_part(struct gguf_plan *p, struct part part, const char *name, in
 static const struct gguf_planes *planes_of(const struct gguf_plan *p, const struct part *part,
                                            const char *name) {
     size_t n = strlen(name), end = strlen(WEIGHT);
-    bool matrix = part->from->rank > 1 && !(part->change & (GGUF_NORM | GGUF_ROUTER)) && n > end &&
-                  !strcmp(name + n - end, WEIGHT);
+    bool matrix = part->from->rank > 1 && !(part->change & (GGUF_NORM | GGUF_ROUTER | GGUF_TAPS)) &&
+                  n > end && !strcmp(name + n - end, WEIGHT);
     return matrix && !p->widens ? gguf_planes(part->from->type) : NULL;
 }
 
@@ -201,6 +202,16 @@ static bool add_experts(struct gguf_plan *p, struct part part, const char *name)
     return true;
 }
 
+/* A convolution of each channel, [channels, taps] there and [channels, 1, taps] here. */
+static bool add_taps(struct gguf_plan *p, struct part part, const char *name) {
+    if (part.from->rank != 2) return fail_tensor(p->g, part.from, "has not two dimensions");
+    add_part(p, part, name, 3);
+    int64_t *shape = p->tensors[p->nparts - 1].shape;
+    shape[0] = (int64_t)part.from->dims[1];
+    shape[1] = 1;
+    return true;
+}
+
 static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
                        const struct gguf_tensor *t, int64_t heads, int64_t kv_heads) {
     struct part part = {.from = t, .elements = t->elements};
@@ -212,6 +223,7 @@ static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
     if (part.change & GGUF_EXPERTS) return add_experts(p, part, name);
     if (t->rank > 2) return fail_tensor(p->g, t, "has more than two dimensions");
     if (!find_heads(p->g, &part, heads, kv_heads)) return false;
+    if (part.change & GGUF_TAPS) return add_taps(p, part, name);
     add_matrix(p, part, name, part.change & GGUF_ROW ? 2 : t->rank);
     return true;
 }
@@ -232,18 +244,52 @@ static bool is_exact(struct gguf_plan *p, const struct part *part, const struct 
     return true;
 }
 
-/* What was widened has the type of the matrices again where all of that loses nothing by it, else
- * it stays F32: one kind of weight has one type in all layers. CHOSEN: the user said the type. */
+/* The name without the number of its layer. */
+static struct gguf_text kind_of(const struct part *part) {
+    struct gguf_text name = part->from->name;
+    const char *dot;
+    if (name.bytes > 4 && !memcmp(name.at, "blk.", 4) &&
+        (dot = memchr(name.at + 4, '.', name.bytes - 4))) {
+        name.bytes -= (size_t)(dot - name.at);
+        name.at = dot;
+    }
+    return name;
+}
+
+struct kinds { /* of what was widened: does all of it lose nothing in the type of the matrices? */
+    struct gguf_text *name;
+    bool *exact;
+    int n, cname, cexact;
+};
+
+static bool *kind_in(struct kinds *k, et_arena *arena, const struct part *part) {
+    struct gguf_text name = kind_of(part);
+    for (int i = 0; i < k->n; i++)
+        if (k->name[i].bytes == name.bytes && !memcmp(k->name[i].at, name.at, name.bytes))
+            return &k->exact[i];
+    ET_GROW(arena, k->name, k->n, k->cname);
+    ET_GROW(arena, k->exact, k->n, k->cexact);
+    k->name[k->n] = name;
+    k->exact[k->n] = !(part->change & GGUF_KEPT);
+    return &k->exact[k->n++];
+}
+
+/* What was widened has the type of the matrices again where it loses nothing by it in any layer,
+ * else it stays F32: one kind of weight has one type in all layers. CHOSEN: the user said the type.
+ */
 static bool choose_types(struct gguf_plan *p, bool chosen, int *rounded) {
-    bool exact = true;
+    struct kinds kinds = {0};
     *rounded = 0;
-    for (int i = 0; !chosen && exact && i < p->nparts; i++)
-        if (is_widened(&p->parts[i]) && !is_exact(p, &p->parts[i], p->type, &exact)) return false;
+    for (int i = 0; !chosen && i < p->nparts; i++) {
+        if (!is_widened(&p->parts[i])) continue;
+        bool *exact = kind_in(&kinds, p->g->arena, &p->parts[i]);
+        if (*exact && !is_exact(p, &p->parts[i], p->type, exact)) return false;
+    }
     for (int i = 0; i < p->nparts; i++) {
         struct part *part = &p->parts[i];
         const struct target *had = target_of(part->from->type);
         bool back = is_widened(part) && !chosen;
-        part->to = back && !exact ? target_called("F32") : p->type;
+        part->to = back && !*kind_in(&kinds, p->g->arena, part) ? target_called("F32") : p->type;
         *rounded +=
             !part->planes && had && had != part->to && part->to->bytes <= had->bytes && !back;
     }

@@ -2,7 +2,7 @@
  * checkpoint: matrices in a format of quantise.h where their rows are whole blocks, else in q8_0;
  * FORMAT may be two with a + between them: v and down of every third layer, and of the first, have
  * the second. make_gguf compare CHECKPOINT CHECKPOINT TYPE: are the weights of the second those of
- * the first, as TYPE holds them? */
+ * the first, as TYPE holds them (same: in the types they had)? */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include "tests/unit/gguf/quantise.h"
@@ -419,7 +419,6 @@ static int make(const char *folder, const char *out, const char *type) {
 static int compare(const char *from, const char *made, const char *type) {
     char err[ETRT_ST_ERR];
     struct etrt_st *a, *b;
-    uint32_t to = type_called(type);
     if (!etrt_st_open(from, &a, err, sizeof err) || !etrt_st_open(made, &b, err, sizeof err))
         die(from, err);
     if (etrt_st_count(a) != etrt_st_count(b)) die(made, "another number of tensors");
@@ -428,6 +427,9 @@ static int compare(const char *from, const char *made, const char *type) {
         if (!y) die(x->name, "missing");
         if (x->rank != y->rank || memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape))
             die(x->name, "another shape");
+        uint32_t to = strcmp(type, "same") != 0   ? type_called(type)
+                      : !strcmp(x->dtype, "BF16") ? BF16
+                                                  : F32;
         size_t n = x->bytes / etrt_st_dtype_bytes(x->dtype), bytes = type_bytes(to);
         if (y->bytes != n * bytes) die(x->name, y->dtype);
         for (size_t k = 0; k < n; k++) {
