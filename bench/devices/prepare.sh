@@ -7,6 +7,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) n=$3 machine=${4:-H100} rows=$(realpath "${5:-$here/rows.txt}")
 . "$here/../bundle.sh"
+. "$here/pairs.sh"
 # What no machine may lack: everything else is measured beside these.
 sh "$here/../hopper/prepare.sh" "$bin" "$2" "$machine" /dev/null > /dev/null
 target=$(bundle_target "$machine")
@@ -80,5 +81,14 @@ for rows in 1 8 32; do
     done
     sums $rows 128 > "$work/sums.etg"
     compile "$work/sums.etg" "kernels/sums.$rows.one" || true
+done
+# ---- pairs: a product, its sum over the devices dealt by rows, a norm and a product behind it, beside one device with a device's part
+pair_widths | while read -r name hidden width; do
+    for rows in 512 2048 8192; do
+        pair "$hidden" "$width" $((2 * width)) $rows > "$work/pair.etg"
+        compile "$work/pair.etg" "kernels/pair.$name.$rows.one" --variants=1 || true
+        pair "$hidden" $((width * n)) $((2 * width * n)) $rows > "$work/pair.etg"
+        compile "$work/pair.etg" "kernels/pair.$name.$rows.all" --variants=1 --devices="$n" || true
+    done
 done
 bundle_done 40 "$n devices of $machine ($target)"

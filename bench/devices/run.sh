@@ -3,12 +3,12 @@
 # On a machine with as many cards as prepare.sh was told: whether what they compute together is right, and how long it takes beside
 # one of them. RESULTS/table.md and RESULTS/logs.txt; a row that fails says so, and the others go on. ETCC_SECONDS (240): what is
 # left after that is not run. ETCC_DEVICE: the devices, where they are not the first ones; ETCC_ONE: the one to compare with.
-# ETCC_TORCH=yes: PyTorch and NCCL, too (150 s and more). ETCC_PARTS: goldens, runs, lost, rows, sums, of which all are run.
+# ETCC_TORCH=yes: PyTorch and NCCL, too (150 s and more). ETCC_PARTS: goldens, runs, lost, rows, sums, pairs, of which all are run.
 set -u
 bundle=$(cd "${1:-$(dirname "$0")}" && pwd)
 . "$bundle/bundle.sh"
 bundle_open "$bundle" "${2:-}" || exit 2
-n=$(sed -n 's/^devices //p' about) seconds=${ETCC_SECONDS:-240} failed=0 parts=${ETCC_PARTS:-goldens runs lost rows sums}
+n=$(sed -n 's/^devices //p' about) seconds=${ETCC_SECONDS:-240} failed=0 parts=${ETCC_PARTS:-goldens runs lost rows sums pairs}
 export LD_LIBRARY_PATH="$bundle/lib" CUDA_CACHE_DISABLE=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 case $target in sm_*) kind=cuda ;; *) kind=hsa ;; esac
 devices=${ETCC_DEVICE:-$kind:$(awk -v n="$n" 'BEGIN { for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", i }')}
@@ -133,6 +133,20 @@ if part sums; then
         done
         case $line in *-*) failed=$((failed + 1)) ;; esac
         say "$line"
+    done
+fi
+
+if part pairs; then
+    say ''
+    say '| ms: a product, its reduce-scatter, an all-gather and a product | rows | one device, no exchange | all | times |'
+    say '| --- | --- | --- | --- | --- |'
+    for kernel in kernels/pair.*.all; do
+        [ -e "$kernel" ] || continue
+        name=${kernel#kernels/pair.} name=${name%.all}
+        alone=$(measure "${kernel%.all}.one" "$one" --set N="${name#*.}") all=$(measure "$kernel" "$devices" --set N="${name#*.}")
+        times=$(awk -v a="$alone" -v b="$all" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf "%.3f", b / a; else print "-" }')
+        [ "$times" != - ] || failed=$((failed + 1))
+        say "| ${name%.*} | ${name#*.} | $alone | $all | $times |"
     done
 fi
 

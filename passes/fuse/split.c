@@ -32,10 +32,16 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 
 /* ---- what it costs ---- */
 
+/* A CU multiplies so much faster when it is alone: 7.6 TFLOP/s where 132 have 4.7 each (H200,
+ * bench/journal/2026-11/h200-devices.md). */
+#define ALONE 1.6
+
 struct size {
     double rows, columns, k, bytes; /* bytes: of an element of the right operand */
     double cus;                     /* that are its */
     bool by_chunk;                  /* both operands are staged, a chunk of k at a time */
+    bool piped;                     /* many rows are: both are copied to a ring of chunks */
+    bool exchanged;                 /* the result goes to other devices: behind the sums */
 };
 
 /* Chunks of K in a tile of f32: one is loaded while the one before is multiplied. */
@@ -45,15 +51,27 @@ static double chunks_of(double high, double wide, double k, const et_machine *m)
     return k / et_tile_staged_k(m, 4, rows, m->waves / along_n, 0);
 }
 
+/* Many rows: chunks are copied while others are multiplied, both at rates that the chip has for all
+ * its CUs, of which one gets more where few have tiles. What a part leaves comes behind. */
+static double piped_us(const struct size *s, double tiles, double k, double high, double wide,
+                       const et_machine *m) {
+    double share = fmax(fmin(tiles / s->cus, 1), 1 / ALONE);
+    double copied = k * (wide * s->bytes + high * 2) / (m->copy_gbs_cu * 1e3);
+    double multiplied = 2 * k * high * wide / (m->matrix_tflops / m->cus * 1e6);
+    return share * fmax(copied, multiplied);
+}
+
 /* Tiles of HIGH rows and WIDE columns: what a CU reads, and what it leaves of parts. */
 static double rounds_us(const struct size *s, int parts, double high, double wide,
                         const et_machine *m) {
     double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
-    double bytes = k * (wide * s->bytes + high * 2) + (parts > 1 ? high * wide * 4 : 0);
-    double staged = s->by_chunk ? chunks_of(high, wide, k, m) : 0;
-    double us =
-        fmax(bytes / (m->cache_gbs_cu * 1e3), staged * m->latency_us) + TASK_LOADS * m->latency_us;
-    return ceil(tiles / s->cus) * us;
+    double sums = parts > 1 ? high * wide * 4 : 0, cache = m->cache_gbs_cu * 1e3, us;
+    if (s->piped && high >= STAGED_ROWS)
+        us = piped_us(s, tiles, k, high, wide, m) + sums / cache;
+    else
+        us = (k * (wide * s->bytes + high * 2) + sums) / cache;
+    if (s->by_chunk) us = fmax(us, chunks_of(high, wide, k, m) * m->latency_us);
+    return ceil(tiles / s->cus) * (us + TASK_LOADS * m->latency_us);
 }
 
 /* The fastest tiles of any size. */
@@ -74,6 +92,7 @@ static double us_of(const struct size *s, int parts, const et_machine *m) {
     if (us < floor) us = floor;
     if (parts == 1) return us;
     double sums = s->rows * s->columns * 4 * (parts + 1) / m->cus;
+    if (s->exchanged) us += 2 * m->system_us;
     return us + m->event_us + m->release_us + m->acquire_us + TASK_LOADS * m->latency_us +
            sums / (m->cache_gbs_cu * 1e3);
 }
@@ -93,6 +112,8 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
                   : 2;
     /* Where weights stream (et_product_use.by_chunk is the same of a tile). */
     s.by_chunk = m->stream_kb && p->operand == ET_F32 && s.bytes < 4;
+    s.exchanged = gr->to.space == ET_LOAD_TENSOR && lo->p->tensors[gr->to.id].partial;
+    s.piped = m->group_waves && m->copy_gbs_cu > 0 && p->operand != ET_F32 && s.bytes == 2;
     et_sample_symbols(x, syms);
     bool odd = k % LEAST_K;
     int64_t grain = !odd ? LEAST_K : k % STEP_K ? SMALL_K : STEP_K;

@@ -43,3 +43,23 @@ ETG
 "$etcc" order.etg --variants=1 --to=tiled -o order.eti
 order=$(sed -n 's/^ *task @\([a-z]*\) .*/\1/p' order.eti | tr '\n' ' ')
 [ "$order" = "q k v qn kn s " ] || die "tasks in the order $order"
+
+# Tiles of many rows have a ring of chunks: half of the CUs multiply almost as fast as all, so that a product is cut only where far
+# fewer have tiles; before a sum over devices there are other fences to pay, too.
+many() { # COLUMNS K OPTION...: how many tasks have parts of k
+    columns=$1 k=$2
+    shift 2
+    cat > many.etg << ETG
+model many
+dim N in 512..512
+input x : bf16[N, 64]
+weight src : bf16[$k, 64]
+weight w : bf16[$columns, $k]
+weight g : bf16[$columns]
+output y : bf16[N, $columns] = bf16(rmsnorm(bf16(x @ src.T) @ w.T, g, eps = 1e-5))
+ETG
+    "$etcc" many.etg --machine=H200 --variants=1 --to=tiled "$@" -o many.eti
+    grep -c '^func.*s0 < ' many.eti || true
+}
+[ "$(many 256 16384)" = 1 ] || die "eight tiles are not cut: $(grep '^func' many.eti)"
+[ "$(many 4096 12288 --devices=2)" = 0 ] || die "a sum over devices is cut: $(grep '^func' many.eti)"
