@@ -12,7 +12,8 @@
 
 enum { MANY = 64, MANY_STEPS = 256 };
 
-enum { MANY_BODIES = 128 };
+/* Bodies, and steps of all of them, beyond which those that differ in numbers alone are one. */
+enum { MANY_BODIES = 128, MANY_BODY_STEPS = 768 };
 
 /* Grids and loops in a list of the schedule beyond which it is cut, and in each of its parts. */
 enum { LONG = 256, PART = 64 };
@@ -70,6 +71,7 @@ void cg_plan_bodies(cg *g) {
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);
     et_table by_text = {0};
+    int steps = 0;
     b->key = et_task_keys(g->p, g->texts);
     b->of = et_alloc(g->arena, n * sizeof *b->of);
     b->row = et_alloc(g->arena, n * sizeof *b->row);
@@ -84,12 +86,14 @@ void cg_plan_bodies(cg *g) {
             own = et_alloc(g->arena, sizeof *own);
             *own = (struct body){.text = b->key[i].text, .grid = i};
             g->nbodies++;
+            steps += g->p->funcs[g->p->grids[i].func].nsteps;
             if (may) et_table_add(g->arena, &by_text, own);
         }
         b->of[i] = own;
         b->row[i] = own->ngrids++;
     }
-    b->numbers = cg_is_brief(g) && !g->products; /* those are counted by their tasks' numbers */
+    /* Products are counted by their tasks' numbers. */
+    b->numbers = (cg_is_brief(g) || steps > MANY_BODY_STEPS) && !g->products;
     g->bodies = b;
     if (share) g->names = &b->names;
 }

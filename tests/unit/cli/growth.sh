@@ -35,3 +35,9 @@ for kind in softmax rows norm group topk gather rotate reshape loop update produ
     [ ! -s faster ] || die "$kind: $(cat faster)"
     echo "$kind: $lines160 and $lines320 lines, $functions80 and $functions160 functions, $ir lines of LLVM IR"
 done
+
+# Few tasks of very many steps each: those that differ in numbers alone are one function.
+sh "$src/bench/compile_curve.sh" --program tree 800 > tree.etg
+"$bin/etcc" tree.etg --variants=1 --unoptimised --emit-llvm=tree.ll || die tree
+functions=$(grep -c '^define' tree.ll)
+[ "$functions" -le 8 ] || die "tree: $functions functions"
