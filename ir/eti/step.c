@@ -388,7 +388,7 @@ static et_attend_block block(eti_parser *p) {
 }
 
 /* plan lanes heads H lane D BLOCK [rest BLOCK] | columns heads H BLOCK | rows waves W BLOCK |
- * warpgroup waves W BLOCK  [early HOW], where BLOCK is: positions P depth N. */
+ * warpgroup waves W BLOCK  [early HOW] [alone], where BLOCK is: positions P depth N. */
 static void attend_plan(eti_parser *p, et_attend_plan *w) {
     w->made = true;
     w->by = (et_attend_by)eti_plan_word(p, "plan", ET_PLAN_WORD_ATTEND_BY);
@@ -407,6 +407,7 @@ static void attend_plan(eti_parser *p, et_attend_plan *w) {
     if (w->by == ET_ATTEND_BY_LANES && eti_take_word(p, "rest")) w->rest = block(p);
     if (!p->broken && eti_is_word(p, "early"))
         w->early = (et_attend_early_as)eti_plan_word(p, "early", ET_PLAN_WORD_ATTEND_EARLY);
+    w->alone = eti_take_word(p, "alone");
 }
 
 /* A step of rows has the buffers that matrix instructions need, unless it says that each row has

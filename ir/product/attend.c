@@ -148,6 +148,16 @@ bool et_attend_may_group(const et_product_cx *g, const et_attend_loop *l, int wa
            2 * ET_ATTEND_BLOCK * depth * 2 <= slot;
 }
 
+bool et_attend_may_alone(const et_product_cx *g, const et_step *s) {
+    et_expr key[ET_ATTEND_KEYS];
+    int64_t lo, hi, bytes = (int64_t)waves_of(g) * s->heads * (s->depth + 2) * 4;
+    bool several = false;
+    for (int i = et_attend_keys(g->x, s, ET_ATTEND_KEYS, key) - 1; i >= 0; i--)
+        several |= !et_bounds(g->x, key[i], &lo, &hi) || lo < hi;
+    return several && s->heads <= ET_ATTEND_HEADS && et_attend_may_columns(g, s) &&
+           bytes <= et_local_bytes(&g->f->locals[s->scratch]);
+}
+
 bool et_attend_has_columns(const et_product_cx *g, const et_step *s) {
     const et_local *part = &g->f->locals[s->scratch];
     return s->rows && part->rank == 3 && part->dim[0] == waves_of(g) &&
@@ -173,7 +183,8 @@ static bool columns(const et_product_cx *g, et_attend_loop *l, const char **out_
 
 static bool several(const et_product_cx *g, et_attend_loop *l, const char **out_why) {
     const et_attend_plan *w = &l->plan;
-    if (et_attend_has_columns(g, l->s)) return columns(g, l, out_why);
+    if (et_attend_has_columns(g, l->s))
+        return w->alone ? no(out_why, "its rows are done by themselves") : columns(g, l, out_why);
     l->warpgroup = w->by == ET_ATTEND_BY_WARPGROUP;
     if (!l->warpgroup && w->by != ET_ATTEND_BY_ROWS)
         return no(out_why, "it has several rows of queries, which are multiplied together");
@@ -183,6 +194,8 @@ static bool several(const et_product_cx *g, et_attend_loop *l, const char **out_
         return no(out_why, "so many waves cannot share the positions of a block");
     if (l->warpgroup && !et_attend_may_group(g, l, w->waves))
         return no(out_why, "its rows and buffer are not those of warpgroup MMA");
+    if (w->alone && !et_attend_may_alone(g, l->s))
+        return no(out_why, "a row by itself cannot be done so, or there is none");
     if (l->warpgroup) l->sums = g->t->warpgroup->rows_m;
     l->partner = l->warpgroup ? l->fragments : 1;
     return true;
@@ -245,6 +258,7 @@ static bool lanes(const et_product_cx *g, et_attend_loop *l, const char **out_wh
 }
 
 static bool one(const et_product_cx *g, et_attend_loop *l, const char **out_why) {
+    if (l->plan.alone) return no(out_why, "it has one row of queries");
     if (l->plan.by == ET_ATTEND_BY_LANES) return lanes(g, l, out_why);
     if (l->plan.by == ET_ATTEND_BY_COLUMNS) return columns(g, l, out_why);
     return no(out_why, "it has one row of queries");

@@ -72,6 +72,9 @@ bool et_attend_begin(const et_product_cx *, const et_step *, et_attend_loop *out
 bool et_attend_may_share(const et_product_cx *, const et_attend_loop *, int waves);
 bool et_attend_may_group(const et_product_cx *, const et_attend_loop *, int waves);
 bool et_attend_may_columns(const et_product_cx *, const et_step *);
+/* Several rows, of several sequences: may a run of one be done as one row, whose state of each wave
+ * lies where blocks do? */
+bool et_attend_may_alone(const et_product_cx *, const et_step *);
 /* Are the buffers of a step of several rows those of heads as columns, of each row its own? */
 bool et_attend_has_columns(const et_product_cx *, const et_step *);
 /* May keys and values of so many positions with LANE_D elements in a lane be in flight, as they lie

@@ -105,6 +105,7 @@ typedef struct {
     int lane_d; /* LANES: elements of a head in a lane */
     int waves;  /* several rows: that share sixteen of them, each with its part of a block */
     et_attend_block block, rest; /* REST: LANES: of the last heads, where they are fewer */
+    bool alone; /* several rows: a run of one row is done as one by itself, by COLUMNS */
 } et_attend_plan;
 /* ---- of maps and reductions ---- */
 

@@ -185,6 +185,7 @@ static void print_attend_plan(struct out *o, const et_attend_plan *w) {
     if (w->rest.positions)
         fprintf(f, " rest positions %d depth %d", w->rest.positions, w->rest.depth);
     if (w->early) fprintf(f, " early %s", et_plan_word(ET_PLAN_WORD_ATTEND_EARLY, w->early));
+    if (w->alone) fprintf(f, " alone");
     fprintf(f, "\n");
 }
 

@@ -12,6 +12,7 @@ static void choose_rows(const et_product_cx *g, const et_attend_loop *l, et_atte
         w->waves *= 2;
     w->by = et_attend_may_group(g, l, w->waves) ? ET_ATTEND_BY_WARPGROUP : ET_ATTEND_BY_ROWS;
     w->block = (et_attend_block){ET_ATTEND_BLOCK, 2};
+    w->alone = et_attend_may_alone(g, l->s);
 }
 
 /* Few heads leave registers for more positions, and for those that come after them. */

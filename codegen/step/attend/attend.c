@@ -274,6 +274,11 @@ static void merge_lanes(cg *g, const cg_attend *a, int mask, val *state) {
 
 val cg_attend_state(cg *g, const cg_attend *a, val wave, val head, val d) {
     const et_local *l = &g->f->locals[a->loop.s->scratch];
+    if (a->alone) { /* the buffer is for blocks of positions */
+        val of = cg_add(g, cg_muli(g, wave, a->heads), head);
+        of = cg_add(g, cg_muli(g, of, a->loop.s->depth + 2), d);
+        return cg_gep(g, cg_gepi(g, g->lds, l->offset), cg_muli(g, of, 4));
+    }
     val row = cg_add(g, cg_muli(g, wave, l->dim[1]), head);
     return cg_local_ptr(g, a->loop.s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
 }
@@ -331,6 +336,7 @@ static void merge_waves(cg *g, const cg_attend *a, val live) {
         int mark = cg_scope(g);
         val heads = cg_i32(g, s->heads);
         if (live) cg_bind(g, s->ivar[0], LLVMBuildUDiv(g->b, h, heads, ""), true);
+        if (a->alone) cg_bind(g, s->ivar[0], a->alone, false);
         cg_bind(g, s->hvar, live ? LLVMBuildURem(g->b, h, heads, "") : h, true);
         val extra = cg_fmul(g, cg_emit_f32(g, s->part[ET_AT_EXTRA]), cg_f32(g, M_LOG2E));
         top = cg_fmax(g, top, extra);
@@ -345,7 +351,8 @@ static void merge_waves(cg *g, const cg_attend *a, val live) {
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);
     }
-    val row = cg_muli(g, h, g->f->locals[s->out].pitch);
+    val row = a->alone ? cg_add(g, cg_muli(g, a->alone, s->heads), h) : h;
+    row = cg_muli(g, row, g->f->locals[s->out].pitch);
     if (et_step_is_part(g->f, s)) {
         store_part(g, a, row, d, out, top, sum);
     } else {
@@ -412,6 +419,17 @@ static void rows_beside(cg *g, const et_attend_loop *loop) {
     cg_attend_columns_rows(g, &a, live);
     cg_barrier(g);
     merge_waves(g, &a, live);
+}
+
+void cg_attend_alone(cg *g, const et_attend_loop *loop, val row, val live, val first, val end) {
+    cg_attend a = {
+        .loop = *loop, .heads = loop->s->heads, .first = first, .end = end, .alone = row};
+    a.loop.factor = loop->score.id ? 1 : loop->factor * loop->before;
+    a.loop.beside = a.loop.at_once = 1;
+    cg_attend_columns_alone(g, &a, live);
+    cg_barrier(g);
+    merge_waves(g, &a, NULL);
+    cg_barrier(g);
 }
 
 void cg_step_attend(cg *g, const et_step *s) {

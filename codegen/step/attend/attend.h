@@ -22,6 +22,7 @@ typedef struct {
     val clamped;           /* slice, at most the last that exists */
     val part;              /* group of lanes within the wave */
     val first, end;
+    val alone; /* of several rows, the one that is done by itself; or NULL */
     val q[ET_ATTEND_HEADS][ET_ATTEND_LANE_D];
 } cg_attend;
 
@@ -43,5 +44,11 @@ val cg_attend_state(cg *, const cg_attend *, val wave, val head, val d);
 void cg_attend_columns(cg *, cg_attend *);
 /* The same of several rows, of LIVE that there are. */
 void cg_attend_columns_rows(cg *, cg_attend *, val live);
+/* And of the row ALONE among them. */
+void cg_attend_columns_alone(cg *, cg_attend *, val live);
+
+/* Of a step of several rows the row ROW of LIVE, by all waves, with positions from FIRST to END.
+ * Scratch is free before it and behind it. */
+void cg_attend_alone(cg *, const et_attend_loop *, val row, val live, val first, val end);
 
 #endif

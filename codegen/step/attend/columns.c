@@ -102,7 +102,7 @@ static val is_there(cg *g, const struct heads *h, val column) {
 
 /* Where the sums of COLUMN are among those that a wave leaves. */
 static val place_of(cg *g, const struct heads *h, val column) {
-    if (!h->row0) return cg_addi(g, column, h->a->head0);
+    if (!h->row0 || h->a->alone) return cg_addi(g, column, h->a->head0);
     return cg_add(g, column, cg_muli(g, h->row0, h->a->heads));
 }
 
@@ -462,4 +462,11 @@ void cg_attend_columns_rows(cg *g, cg_attend *a, val live) {
     LLVMAddIncoming(run, (val[]){none, after}, (block[]){before, cg_here(g)}, 2);
     cg_cond(g, cg_icmp(g, LLVMIntSLT, after, live), head, done);
     cg_at(g, done);
+}
+
+void cg_attend_columns_alone(cg *g, cg_attend *a, val live) {
+    struct heads h = begin_rows(g, a, a->alone, a->alone, cg_addi(g, a->alone, 1), live);
+    struct state st = no_positions(g, &h);
+    scan(g, &h, 1, &st);
+    store(g, &h, &st);
 }

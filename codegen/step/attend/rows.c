@@ -282,7 +282,7 @@ static void write(cg *g, const cg_rows *r, const val *state) {
     }
 }
 
-static void one_run(cg *g, cg_rows *r) {
+static void run_of_several(cg *g, cg_rows *r) {
     val state[CG_ROWS_STATE];
     for (int j = 0; j < r->loop.nrows; j++)
         state[j] = cg_f32(g, CG_ROWS_LEAST), state[r->loop.nrows + j] = cg_f32(g, 0);
@@ -305,6 +305,27 @@ static void one_run(cg *g, cg_rows *r) {
     write(g, r, state);
     cg_if_end(g, &writes);
     if (r->loop.plan.waves > 1) cg_barrier(g);
+}
+
+/* A row by itself has little of what a block shares, and waits for one after the other. */
+static void one_run(cg *g, cg_rows *r) {
+    if (!r->loop.plan.alone) {
+        run_of_several(g, r);
+        return;
+    }
+    block one = cg_block(g, "alone"), more = cg_block(g, "several"), done = cg_block(g, "run_done");
+    cg_cond(g, cg_icmp(g, LLVMIntEQ, r->after, cg_addi(g, r->run, 1)), one, more);
+    cg_at(g, one);
+    int mark = cg_scope(g);
+    cg_attend_alone(g, &r->loop, r->run, r->live, r->first, r->end);
+    cg_scope_end(g, mark);
+    cg_br(g, done);
+    cg_at(g, more);
+    mark = cg_scope(g);
+    run_of_several(g, r);
+    cg_scope_end(g, mark);
+    cg_br(g, done);
+    cg_at(g, done);
 }
 
 /* ---- the first run, known before the tile's waits ----

@@ -68,7 +68,9 @@ changes() { # MODEL
         for k in 1 2 4; do try "$1" "s/positions [0-9]* depth [0-9]*/positions $k depth $n/g"; done
     done
     for n in 1 2 3 4 8 16 32; do try "$1" "s/waves [0-9]*/waves $n/"; done
-    for early in none indices prefetch run; do try "$1" "s/ early [a-z]*//; s/\$/ early $early/"; done
+    for early in none indices prefetch run; do try "$1" "s/ early [a-z]*//; s/ alone//; s/\$/ early $early/"; done
+    try "$1" 's/ alone//'
+    try "$1" 's/ alone//; s/$/ alone/'
 }
 
 check='--device emu:gfx942:cus=4:xcds=1' compile=--machine=./mi300x.few kind=hsaco
