@@ -282,6 +282,18 @@ static bool add_output(json_t *out, const json_t *config) {
     return true;
 }
 
+/* Programs that write code ask that no thoughts be cleared, which is what is done. */
+static bool clears_nothing(const json_t *management) {
+    const json_t *edits = json_object_get(management, "edits");
+    bool ok = json_object_size(management) == (edits != NULL);
+    for (size_t i = 0; i < json_array_size(edits); i++) {
+        const json_t *edit = json_array_get(edits, i);
+        ok &= !strcmp(type_of(edit), "clear_thinking_20251015") &&
+              is(json_object_get(edit, "keep"), "all");
+    }
+    return ok;
+}
+
 static json_t *message_choice(const json_t *choice) {
     const char *type = type_of(choice);
     if (!strcmp(type, "any")) return json_string("required");
@@ -292,8 +304,10 @@ static json_t *message_choice(const json_t *choice) {
 
 json_t *convert_messages(const json_t *body, struct fault *f) {
     static const struct renamed names[] = {{"stop_sequences", "stop"}, {0}};
-    json_t *out = rename_all(
-        body, names, "messages system tools tool_choice thinking cache_control output_config ");
+    json_t *out =
+        rename_all(body, names,
+                   "messages system tools tool_choice thinking cache_control output_config "
+                   "context_management mcp_servers ");
     json_t *messages = json_array();
     const json_t *system = json_object_get(body, "system"),
                  *list = json_object_get(body, "messages");
@@ -321,6 +335,10 @@ json_t *convert_messages(const json_t *body, struct fault *f) {
     if (json_is_true(
             json_object_get(json_object_get(body, "tool_choice"), "disable_parallel_tool_use")))
         json_object_set_new(out, "parallel_tool_calls", json_false());
+    if (json_array_size(json_object_get(body, "mcp_servers")))
+        return give_up(out, f, "mcp_servers", "is not supported");
+    if (!clears_nothing(json_object_get(body, "context_management")))
+        return give_up(out, f, "context_management", "only keeping all thoughts is supported");
     if (!add_output(out, json_object_get(body, "output_config")))
         return give_up(out, f, "output_config", "only 'effort' and 'format' are known");
     /* "adaptive" is the model's own choice. */

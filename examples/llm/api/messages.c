@@ -15,8 +15,7 @@ static json_t *input_of(const struct tool_call *c) {
 static const char *reason_of(const struct part *p) {
     if (!strcmp(p->finish, "length")) return "max_tokens";
     if (!strcmp(p->finish, "tool_calls")) return "tool_use";
-    return p->result.end == ENGINE_ENOUGH && p->answer->request->nstops ? "stop_sequence"
-                                                                        : "end_turn";
+    return text_stop(p->text) ? "stop_sequence" : "end_turn";
 }
 
 static json_t *usage_json(const struct answer *a) {
@@ -39,9 +38,10 @@ static json_t *block(const struct part *p, enum piece kind, int call) {
 }
 
 static json_t *message(const struct answer *a, json_t *content, const char *reason) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:o}", "id", a->id, "type", "message",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", a->id, "type", "message",
                      "role", "assistant", "model", a->model->name, "content", content,
-                     "stop_reason", reason, "stop_sequence", "usage", usage_json(a));
+                     "stop_reason", reason, "stop_sequence",
+                     reason ? text_stop(a->parts[0].text) : NULL, "usage", usage_json(a));
 }
 
 static json_t *whole(struct answer *a) {
@@ -107,8 +107,8 @@ static void end(struct part *p) {
     if (!p->nitems) open_block(p, PIECE_TEXT);
     close_block(p);
     event(p->answer, "message_delta",
-          json_pack("{s:{s:s, s:n}, s:o}", "delta", "stop_reason", reason_of(p), "stop_sequence",
-                    "usage", usage_json(p->answer)));
+          json_pack("{s:{s:s, s:s?}, s:o}", "delta", "stop_reason", reason_of(p), "stop_sequence",
+                    text_stop(p->text), "usage", usage_json(p->answer)));
 }
 
 static void close_stream(struct answer *a) {

@@ -422,6 +422,10 @@ static const struct param params[] = {
     ONLY("safety_identifier", IGNORED, BOTH),
     ONLY("prompt_cache_key", IGNORED, BOTH),
     ONLY("prompt_cache_retention", IGNORED, BOTH),
+    ONLY("prompt_cache_options", IGNORED, BOTH),
+    ONLY("speed", IGNORED, CHAT), /* Anthropic's, of the service, as these two: */
+    ONLY("user_profile_id", IGNORED, CHAT),
+    ONLY("workspace_id", IGNORED, CHAT),
     ONLY("cache_prompt", IGNORED, BOTH),
     ONLY("prediction", IGNORED, CHAT),
     ONLY("suffix", ELSEWHERE, TEXT),
@@ -572,10 +576,10 @@ bool params_read(const struct api_model *m, struct request *r, struct fault *f) 
     json_t *value;
     json_object_foreach(r->body, name, value) {
         const struct param *p = find(name, r->dialect);
+        if (json_is_null(value)) continue; /* as if it were not there */
         if (!p)
             return fault_set(f, 400, name, "unknown_parameter",
                              "the parameter '%.100s' is not known", name);
-        if (json_is_null(value)) continue;
         if (!read_param(p, m, r, value, f)) return false;
     }
     return check_all(m, r, f);

@@ -32,7 +32,8 @@ struct text {
     enum piece message_kind; /* PIECE_CALL: of a tool whose name is in CALL.NAME */
     struct call call;
     bool over, failed;
-    bool enough; /* the one call that was asked for is there */
+    bool enough;      /* the one call that was asked for is there */
+    const char *stop; /* the stop string that was there */
 };
 
 /* ---- taking apart ---- */
@@ -309,14 +310,19 @@ static void pass_on(struct text *t, size_t bytes) {
 /* True: one was there; what is before it was passed on. */
 static bool stopped(struct text *t) {
     size_t first = t->held.n, hold = 0;
+    const char *which = NULL;
     for (int i = 0; i < t->request->nstops; i++) {
         const char *at = find(&t->held, t->request->stops[i]);
         size_t n = begun(&t->held, t->request->stops[i]);
-        if (at && (size_t)(at - t->held.data) < first) first = (size_t)(at - t->held.data);
+        if (at && (size_t)(at - t->held.data) < first) {
+            first = (size_t)(at - t->held.data);
+            which = t->request->stops[i];
+        }
         if (n > hold) hold = n;
     }
     bool found = first < t->held.n;
     if (found) {
+        t->stop = which;
         pass_on(t, first);
         buffer_drop(&t->held, t->held.n);
     } else if (t->held.n > hold) {
@@ -390,6 +396,10 @@ void text_finish(struct text *t) {
 
 bool text_thinks(const struct text *t) {
     return t->place == THINKING;
+}
+
+const char *text_stop(const struct text *t) {
+    return t ? t->stop : NULL;
 }
 
 bool text_failed(const struct text *t) {

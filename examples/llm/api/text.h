@@ -19,7 +19,8 @@ void text_free(struct text *); /* NULL is fine */
 bool text_push(struct text *, int32_t id);
 /* No more tokens come: what was held back is given. */
 void text_finish(struct text *);
-bool text_thinks(const struct text *); /* the next token is of reasoning */
-bool text_failed(const struct text *); /* memory ran out */
+bool text_thinks(const struct text *);      /* the next token is of reasoning */
+const char *text_stop(const struct text *); /* the stop string that was there, or NULL */
+bool text_failed(const struct text *);      /* memory ran out */
 
 #endif

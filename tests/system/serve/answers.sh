@@ -85,6 +85,13 @@ good /v1/messages "{$m,$u,$greedy,\"max_tokens\":4}" '"type":"message"' '"text":
 good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stream\":true}" 'event: message_start' \
     '"type":"text_delta"' '"text":" there"' 'event: message_stop'
 
+# Which stop sequence it was; what agents send that changes nothing, and what is not there.
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":9,\"stop_sequences\":[\"zz\",\" was\"]}" '"stop_reason":"stop_sequence"' '"stop_sequence":" was"'
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":9,\"stop_sequences\":[\" was\"],\"stream\":true}" '"stop_sequence":" was"'
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stop_sequences\":[\"zz\"],\"mcp_servers\":[],\"speed\":\"standard\",\"cache_control\":{\"type\":\"ephemeral\"},\"context_management\":{\"edits\":[{\"type\":\"clear_thinking_20251015\",\"keep\":\"all\"}]}}" \
+    '"stop_sequence":null' '"stop_reason":"max_tokens"'
+good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":2,\"audio\":null,\"prompt_cache_options\":{}}" '"finish_reason":"length"'
+
 # Who asks for more than there is room for gets what there is room for, and is told that it was cut.
 long=$(awk 'BEGIN { for (i = 0; i < 500; i++) printf " a" }')
 ul="\"messages\":[{\"role\":\"user\",\"content\":\"$long\"}]"

@@ -44,6 +44,11 @@ bad 400 $t "{$u,\"response_format\":{\"type\":\"xml\"}}" 'xml'
 bad 400 $t "{$u,\"functions\":[]}" "'functions' is not known"
 bad 400 /v1/responses '{"input":"x","previous_response_id":"r"}' 'previous_response_id'
 bad 400 /v1/messages "{$u}" 'max_tokens' '"type":"error"'
+t5='"max_tokens":5'
+bad 400 /v1/messages "{$u,$t5,\"context_management\":{\"edits\":[{\"type\":\"clear_tool_uses_20250919\"}]}}" "'context_management'"
+bad 400 /v1/messages "{$u,$t5,\"context_management\":{\"edits\":[{\"type\":\"clear_thinking_20251015\",\"keep\":{\"type\":\"thinking_turns\",\"value\":1}}]}}" "'context_management'"
+bad 400 /v1/messages "{$u,$t5,\"mcp_servers\":[{\"type\":\"url\"}]}" "'mcp_servers'"
+bad 400 /v1/messages "{$u,$t5,\"inference_geo\":\"us\"}" 'inference_geo'
 bad 404 /v1/nothing '{}' 'nothing here'
 bad 501 /infill '{}' 'not taught to fill in'
 for path in /v1/embeddings /api/embed; do bad 501 $path '{}' "the model 'stories-llama' gives no vectors of texts"; done
