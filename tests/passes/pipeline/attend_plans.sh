@@ -38,6 +38,8 @@ state kc, vc : bf16[1, 1, 128, 64]
 q = reshape(x @ w.T, [N, 4, 64])
 output a : f32[N, 4, 64] = attention(q, kc, vc, slots, positions, scale=1/8, window=50)
 END
+# The same of several sequences.
+sed 's/^model rows/model several/; s/bf16\[1, 1, 128, 64\]/bf16[4, 1, 128, 64]/; s/^q = /slot = mod(slots, 4)\nq = /; s/vc, slots,/vc, slot,/' rows.etg > several.etg
 # So few CUs that a tile has all heads that share keys, and several rows.
 for gpu in mi300x mi355x h100; do sed 's/^cus .*/cus 4/; s/^dies .*/dies 1/' "$src/passes/machines/$gpu.machine" > $gpu.few; done
 
@@ -85,5 +87,7 @@ changes one
 grep -q '^ *plan columns heads 3 ' one.eti || die 'no heads are columns'
 changes rows
 grep -q '^ *plan warpgroup waves .* early run$' rows.eti || die 'no rows are multiplied by warpgroup MMA'
+changes several
+grep -q '^ *plan warpgroup waves .* early run alone$' several.eti || die 'a row with keys of its own is not done by itself'
 printf 'attend_plans.sh: %d kernels right, %d plans refused\n' $made $refused
 least 30 100
