@@ -206,6 +206,45 @@ START_TEST(test_formats) {
 }
 END_TEST
 
+/* Arguments that are no JSON are what the tool's schema says, in the formats that have such. */
+START_TEST(test_values) {
+    static const struct {
+        const char *schema, *text, *want;
+    } cases[] = {
+        {"{\"type\":\"string\"}", "12", "\"12\""},
+        {"{\"type\":\"string\"}", "True", "\"True\""},
+        {"{\"type\":\"string\"}", "null", "\"null\""},
+        {"{\"type\":[\"string\",\"null\"]}", "null", "null"},
+        {"{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "5", "\"5\""},
+        {"{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "None", "null"},
+        {"{\"enum\":[1,\"2\"]}", "2", "\"2\""},
+        {"{\"const\":\"2\"}", "2", "\"2\""},
+        {"{\"enum\":[1,2]}", "2", "2"},
+        {"{\"type\":\"integer\"}", "12", "12"},
+        {"{\"type\":\"boolean\"}", "True", "true"},
+        {"{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}", "None", "null"},
+        {"{\"type\":\"object\"}", "{\"k\": [1]}", "{\"k\":[1]}"},
+        {"{}", "x y", "\"x y\""},
+    };
+    static const char *const forms[][2] = {
+        {"qwen3-coder", "<function=f>\n<parameter=a>\n%s\n</parameter>\n</function>"},
+        {"glm", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>%s</arg_value>\n</tool_call>"},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const char *const *form = forms[i % 2];
+        char text[200], want[100];
+        json_t *tools = json_pack("[{s:{s:s, s:{s:{s:o}}}}]", "function", "name", "f", "parameters",
+                                  "properties", "a", json_loads(cases[i / 2].schema, 0, NULL));
+        struct api_model m = {.tokenizer = tokenizer, .tools = format_of(form[0])};
+        struct request r = {.tools = tools, .parallel = true};
+        snprintf(text, sizeof text, form[1], cases[i / 2].text);
+        snprintf(want, sizeof want, "c:f|a:{\"a\":%s}", cases[i / 2].want);
+        expect_cut(&m, &r, text, 3, want);
+        json_decref(tools);
+    }
+}
+END_TEST
+
 /* What a grammar holds to its form is told as it comes, of every format that has one. */
 START_TEST(test_forced) {
     static const char *const cases[][2] = {
@@ -292,6 +331,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, test_hermes);
     tcase_add_test(c, test_llama);
     tcase_add_test(c, test_formats);
+    tcase_add_test(c, test_values);
     tcase_add_test(c, test_forced);
     tcase_add_test(c, test_format_of_template);
     tcase_add_test(c, test_thoughts);

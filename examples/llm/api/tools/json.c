@@ -114,25 +114,44 @@ static const json_t *parameters_of(const json_t *tools, const char *name, size_t
     return NULL;
 }
 
-static bool may_be_string(const json_t *schema) {
-    const json_t *type = json_object_get(schema, "type");
-    if (json_is_string(type)) return !strcmp(json_string_value(type), "string");
-    for (size_t i = 0; i < json_array_size(type); i++) {
-        const char *one = json_string_value(json_array_get(type, i));
-        if (one && !strcmp(one, "string")) return true;
+static bool is_of(const json_t *value, const char *type) {
+    return !strcmp(type, "null") ? json_is_null(value) : json_is_string(value);
+}
+
+/* Does it say that a value may be of TYPE, "string" or "null"? */
+static bool may_be(const json_t *schema, const char *type) {
+    const json_t *types = json_object_get(schema, "type"),
+                 *values = json_object_get(schema, "enum");
+    if (json_is_string(types)) return !strcmp(json_string_value(types), type);
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *one = json_string_value(json_array_get(types, i));
+        if (one && !strcmp(one, type)) return true;
     }
-    const json_t *values = json_object_get(schema, "enum");
-    return json_is_string(json_array_get(values, 0));
+    for (size_t i = 0; i < json_array_size(values); i++)
+        if (is_of(json_array_get(values, i), type)) return true;
+    for (int k = 0; k < 2; k++) {
+        const json_t *any = json_object_get(schema, k ? "oneOf" : "anyOf");
+        for (size_t i = 0; i < json_array_size(any); i++)
+            if (may_be(json_array_get(any, i), type)) return true;
+    }
+    const json_t *only = json_object_get(schema, "const");
+    return only && is_of(only, type);
+}
+
+static bool is_word(const char *text, size_t n, const char *word) {
+    return n == strlen(word) && !memcmp(text, word, n);
 }
 
 json_t *tools_value(const struct writing *w, const char *name, size_t bytes, const char *key,
                     size_t nkey, const char *text, size_t n) {
     const json_t *schema = json_object_getn(parameters_of(w->tools, name, bytes), key, nkey);
-    json_t *value = NULL;
-    if (!may_be_string(schema)) value = json_text(text, n, JSON_DECODE_ANY, NULL);
-    if (!value && schema && n == 4 && !memcmp(text, "True", 4)) value = json_true();
-    if (!value && schema && n == 5 && !memcmp(text, "False", 5)) value = json_false();
-    if (!value && schema && n == 4 && !memcmp(text, "None", 4)) value = json_null();
+    bool none = is_word(text, n, "None") || is_word(text, n, "null");
+    if (may_be(schema, "string"))
+        return none && may_be(schema, "null") ? json_null() : json_stringn(text, n);
+    json_t *value = json_text(text, n, JSON_DECODE_ANY, NULL);
+    if (!value && schema && is_word(text, n, "True")) value = json_true();
+    if (!value && schema && is_word(text, n, "False")) value = json_false();
+    if (!value && schema && none) value = json_null();
     return value ? value : json_stringn(text, n);
 }
 
