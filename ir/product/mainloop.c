@@ -114,9 +114,11 @@ bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kin
                                                : g->t->warpgroup->rows_n;
     c->extent = full_extent(g, s, &c->cond);
     if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
+    c->part = c->streamed ? et_stream_part(g->p, s) : 0;
     c->direct = !c->stages;
     for (int i = 0; i < s->nacc && !c->stages && !c->packed; i++)
-        c->direct &= et_access_direct(g->p, g->f, s, s->b[i], c->piece);
+        c->direct &= et_access_direct(g->p, g->f, s, s->b[i], c->piece) ||
+                     (c->part && et_expr_eq(et_stream_load(g->p, s, i), s->b[i]));
     c->units = kw / c->unit_k;
     c->pitch_a = et_mainloop_pitch(g, c);
     c->sets = 1;
@@ -163,7 +165,7 @@ static bool begin_at(const et_product_cx *g, const et_mainloop *c, et_expr load,
 }
 
 bool et_mainloop_may_zeros(const et_product_cx *g, const et_mainloop *c) {
-    if (!c->direct || c->fp8 || c->chunks < 1) return false;
+    if (!c->direct || c->fp8 || c->part || c->chunks < 1) return false;
     for (int i = 0; i < c->s->nacc; i++) {
         et_expr load = et_zeros_load(g->p, c->s, i);
         if (!load.id || !begin_at(g, c, load, ET_ZERO_ROWS)) return false;
@@ -172,7 +174,7 @@ bool et_mainloop_may_zeros(const et_product_cx *g, const et_mainloop *c) {
 }
 
 bool et_mainloop_may_pack(const et_product_cx *g, const et_mainloop *c) {
-    if (!g->packed || !c->direct || c->computed || c->fp8 ||
+    if (!g->packed || !c->direct || c->computed || c->fp8 || c->part ||
         !et_target_maybe_packed(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
         return false;
     for (int i = 0; i < c->s->nacc; i++)

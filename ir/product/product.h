@@ -143,6 +143,7 @@ typedef struct et_mainloop {
     int stage_k;          /* k of a stage, of several chunks, where only b comes in them; or 0 */
     int pitch_a;          /* between staged rows of a */
     int64_t k, chunks;    /* extent and chunks, -1 when known at run time only */
+    int64_t part;         /* k's of a streamed row that lie next to each other; 0: all do */
     bool tail;            /* the last chunk is not full */
     int nload;            /* fragments of b in one chunk, or registers they are made of */
     et_expr extent, cond; /* k, where cond holds if there is one; elsewhere sums are zero */

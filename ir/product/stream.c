@@ -67,7 +67,7 @@ bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
     int pieces = et_stream_row_bytes(c) / PIECE;
     et_stream_run run[ET_MOST_RUNS];
     int runs = et_stream_runs(g, pieces, run);
-    bool alike = true;
+    bool alike = c->part % c->kc == 0;
     for (int i = 0; i < runs; i++)
         alike &= et_stream_alike(g, c, g->t->wave / run[i].lanes);
     return runs && et_stream_row_bytes(c) % PIECE == 0 &&

@@ -87,6 +87,60 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
     return true;
 }
 
+struct divided {
+    const et_exprs *x;
+    et_expr var;
+    int64_t by;
+    bool several;
+};
+
+static void note_divisor(void *ctx, et_expr e) {
+    struct divided *d = ctx;
+    const et_node_x *n = et_x(d->x, e);
+    int64_t by;
+    if ((n->op != ET_X_IDIV && n->op != ET_X_MOD) || !et_expr_eq(n->ops[0], d->var) ||
+        !et_is_int(d->x, n->ops[1], &by))
+        return;
+    d->several |= d->by && d->by != by;
+    d->by = by;
+}
+
+/* Does a tensor's element, which one depends on VAR, decide E? */
+static bool is_looked_up(const et_exprs *x, et_expr e, int var) {
+    const et_node_x *n = et_x(x, e);
+    if (n->op == ET_X_LOAD) return et_expr_has_var(x, e, var);
+    for (int i = 0; i < n->nops; i++)
+        if (is_looked_up(x, n->ops[i], var)) return true;
+    return false;
+}
+
+int64_t et_k_part(const et_program *p, et_expr b, int kvar) {
+    et_exprs *x = p->g->exprs;
+    const et_node_x n = *et_x(x, b);
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || n.nops < 2) return 0;
+    const et_tensor *t = &p->tensors[n.i];
+    const int per = 8 * 16 / et_dtype_bits(t->shape.dtype);
+    int64_t pitch, all;
+    bool looked_up = false;
+    for (int d = 0; d + 1 < n.nops; d++)
+        looked_up |= is_looked_up(x, n.ops[d], kvar);
+    struct divided by = {x, et_var(x, kvar), 0, false};
+    if (looked_up) et_walk(x, b, note_divisor, &by);
+    if (by.by < per || by.several || by.by % per || !et_is_int(x, et_var_extent(x, kvar), &all) ||
+        all % by.by || !et_is_int(x, t->shape.dim[n.nops - 1], &pitch) || pitch % per)
+        return 0;
+    int high = et_var_add(x, "part", et_int(x, all / by.by));
+    int low = et_var_add(x, "k", et_int(x, by.by));
+    et_expr k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by.by)), et_var(x, low));
+    for (int d = 0; d < n.nops; d++) {
+        et_expr at = et_subst_var(x, n.ops[d], kvar, k);
+        if (d + 1 == n.nops) at = et_sub(x, at, et_var(x, low));
+        if (et_expr_has_var(x, at, low)) return 0;
+        if (d + 1 == n.nops && !et_divides(x, per, at)) return 0;
+    }
+    return by.by;
+}
+
 static bool is_local(const et_func *f, const char *name) {
     for (int i = 0; i < f->nlocals; i++)
         if (strcmp(f->locals[i].name, name) == 0) return true;

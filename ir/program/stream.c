@@ -17,7 +17,7 @@ static bool is_weight(const et_program *p, et_expr e) {
 /* Is this the load that K, a variable, walks through rows that pieces of a ring can be of? */
 static bool along(const et_program *p, et_expr load, int k) {
     const et_node_x n = *et_x(p->g->exprs, load);
-    return et_k_contiguous(p, load, k, p->tensors[n.i].shape.dtype);
+    return et_k_contiguous(p, load, k, p->tensors[n.i].shape.dtype) || et_k_part(p, load, k);
 }
 
 /* How many k of a row share an element of LOAD, which has the next ones' beside it; or 0. */
@@ -130,6 +130,11 @@ static int64_t row_of(const et_program *p, et_expr load, int nvar, int row) {
     return offset;
 }
 
+int64_t et_stream_part(const et_program *p, const et_step *s) {
+    et_expr load = et_stream_load(p, s, 0);
+    return load.id ? et_k_part(p, load, s->kvar) : 0;
+}
+
 int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
     return row_of(p, et_stream_load(p, s, b), s->nvar, row);
 }
@@ -191,10 +196,13 @@ static bool streamable(const et_program *p, const et_step *s) {
     if (k <= 0 || (!et_stream_is_full(p, s) && (s->tn % 16 || !sixteens(x, s->nlive))))
         return false;
     int bits = 0;
+    int64_t part = et_stream_part(p, s);
     for (int b = 0; b < s->nacc; b++) {
         et_expr load = et_stream_load(p, s, b);
-        if (!load.id || !in_order(p, s, load, k)) return false;
-        if (et_expr_eq(load, s->b[b]) && dtype_of(p, load) != s->operand) return false;
+        bool plain = load.id && et_expr_eq(load, s->b[b]);
+        if (!load.id || et_k_part(p, load, s->kvar) != part || (part && !plain)) return false;
+        if (!in_order(p, s, load, part ? part : k)) return false;
+        if (plain && dtype_of(p, load) != s->operand) return false;
         if (b && et_dtype_bits(dtype_of(p, load)) != bits) return false;
         bits = et_dtype_bits(dtype_of(p, load));
     }

@@ -64,6 +64,10 @@ int64_t et_stream_auxiliary_bytes(const et_program *, const et_step *, int64_t b
 int et_stream_step(const et_program *, const et_func *);
 bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exist in all tiles? */
 
+/* How many k's of a row lie next to each other, where a tensor says for each so many where they are
+ * (et_k_part), of weights that are multiplied as they are; 0: all do. */
+int64_t et_stream_part(const et_program *, const et_step *);
+
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 /* Is each of its rows as far from the one before as the second is from the first? */

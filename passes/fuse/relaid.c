@@ -94,9 +94,21 @@ struct place {
     int64_t step;
 };
 
-static bool place_of(et_exprs *x, const struct weight *w, int i, int d, struct place *out) {
+/* Does a tensor that the launch writes decide E, as a router's choice does? */
+static bool is_decided(const et_program *p, et_expr e) {
+    const et_node_x *n = et_x(p->g->exprs, e);
+    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
+        return p->tensors[n->i].kind == ET_TENSOR_TEMP;
+    for (int i = 0; i < n->nops; i++)
+        if (is_decided(p, n->ops[i])) return true;
+    return false;
+}
+
+static bool place_of(const et_program *p, const struct weight *w, int i, int d, struct place *out) {
+    et_exprs *x = p->g->exprs;
     et_expr e = et_x(x, w->load[i])->ops[d];
-    int64_t n = step_of(x, e, w->n[i]), k = step_of(x, e, w->k[i]);
+    bool decided = is_decided(p, e);
+    int64_t n = decided ? 0 : step_of(x, e, w->n[i]), k = decided ? 0 : step_of(x, e, w->k[i]);
     *out = (struct place){k ? OF_K : n ? OF_N : OF_NEITHER, k ? k : n};
     return !n || !k;
 }
@@ -115,7 +127,7 @@ static bool order_of(et_lowering *lo, const et_tensor *t, const struct weight *w
     *out = (et_relaying){0};
     for (int d = 0; d < rank; d++) {
         int to = d;
-        if (!place_of(x, w, i, d, &at[d])) return false;
+        if (!place_of(lo->p, w, i, d, &at[d])) return false;
         for (; to > t->nloops && comes_before(at[d], at[out->order[to - 1]]); to--)
             out->order[to] = out->order[to - 1];
         out->order[to] = (unsigned char)d;

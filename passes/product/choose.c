@@ -24,7 +24,7 @@ static int all_units(const et_mainloop *c, int wide, int bytes) {
 static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
     int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
     et_stream_run run[ET_MOST_RUNS];
-    return c->k > 0 && c->k % chunk == 0 && bits % piece == 0 && bits > 0 &&
+    return c->k > 0 && c->k % chunk == 0 && c->part % chunk == 0 && bits % piece == 0 && bits > 0 &&
            et_stream_runs(g, bits / piece, run) &&
            c->s->tn % et_stream_rows_at_once(g, bits / piece) == 0;
 }

@@ -105,14 +105,16 @@ static void prefetch_packed(cg *g, const et_contract *c, const cg_producer *by, 
 
 /* ---- copies ---- */
 
-/* The address of the lane's first piece of b[I]: PIECE of ROW, of so many BYTES. */
+/* The address of the lane's first piece of b[I]: PIECE of ROW, of so many BYTES; of the part of k
+ * that k is bound to, where there are several. */
 static val source(cg *g, const et_contract *c, int i, val row, val piece, int bytes) {
     const et_step *s = c->p.s;
     et_node_x x = *et_x(g->x, et_stream_load(g->p, s, i));
     int mark = cg_scope(g);
     cg_bind(g, s->nvar, row, true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, s->kvar, et_int(g->x, 0)));
+    if (!c->p.part) off = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
+    val at = cg_address(g, x.i2, x.i, off);
     cg_scope_end(g, mark);
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, piece, bytes), g->i64, ""));
 }
@@ -280,9 +282,24 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
     turn_end(g, &t);
 }
 
+/* Where the lane's pieces are of the first chunk. */
+static void sources(cg *g, const et_contract *c, const struct lanes *l, int bytes, val *from) {
+    for (int i = 0; i < c->p.s->nacc * l->runs; i++)
+        from[i] = source(g, c, i / l->runs, l->row[i % l->runs], l->unit[i % l->runs], bytes);
+}
+
+static void sources_of_part(cg *g, const et_contract *c, const struct lanes *l, int bytes, val part,
+                            val *from) {
+    int mark = cg_scope(g);
+    cg_bind(g, c->p.s->kvar, cg_muli(g, part, c->p.part), true);
+    sources(g, c, l, bytes, from);
+    cg_scope_end(g, mark);
+}
+
 static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
                            const struct lanes *l, val *from) {
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, stages_of(c)), at[MOST_FROM];
+    int64_t many = c->p.part ? c->p.part / c->p.kc : stages_of(c);
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, many), at[MOST_FROM];
     int n = c->p.s->nacc * l->runs, all = n + (c->p.auxiliary ? c->p.auxiliary->sources : 0);
     cg_for f;
     if (!c->p.zeros) {
@@ -303,6 +320,21 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
     produce_next(g, c, by, l, at);
     f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
     cg_for_end(g, &f, at);
+}
+
+/* A part of k after the other; what says where the next one lies is loaded while this is copied. */
+static void produce_parts(cg *g, const et_contract *c, const cg_producer *by, const struct lanes *l,
+                          int bytes, val *from) {
+    val last = cg_i32(g, c->p.k / c->p.part - 1), now[MOST_FROM];
+    sources_of_part(g, c, l, bytes, cg_i32(g, 0), from);
+    cg_for f;
+    val part = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->p.k / c->p.part), cg_i32(g, 1), true,
+                            c->p.s->nacc * l->runs, from);
+    val next = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){cg_addi(g, part, 1), last});
+    memcpy(now, from, (size_t)c->p.s->nacc * (size_t)l->runs * sizeof *now);
+    sources_of_part(g, c, l, bytes, next, from);
+    produce_chunks(g, c, by, l, now);
+    cg_for_end(g, &f, from);
 }
 
 /* Packed, of each product each sixteen rows' blocks: FROM has the lane's first piece of these. */
@@ -359,10 +391,15 @@ static void produce_dense(cg *g, et_contract *c, const cg_producer *by) {
     place_lanes(g, &l);
     val from[MOST_FROM];
     if (by->asks) c->p.auxiliary = NULL; /* too small to be worth it */
-    for (int i = 0; i < s->nacc * l.runs; i++)
-        from[i] = source(g, c, i / l.runs, l.row[i % l.runs], l.unit[i % l.runs], bytes);
-    cg_auxiliary_begin(g, c, from + s->nacc * l.runs);
+    if (!c->p.part) {
+        sources(g, c, &l, bytes, from);
+        cg_auxiliary_begin(g, c, from + s->nacc * l.runs);
+    }
     if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
+    if (c->p.part) {
+        produce_parts(g, c, by, &l, bytes, from);
+        return;
+    }
     cg_contract_find_zeros(g, c);
     produce_chunks(g, c, by, &l, from);
 }
