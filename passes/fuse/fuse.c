@@ -110,8 +110,9 @@ static void note_groupings(et_program *p) {
 
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
-    size_t n = (size_t)pl->g->nvals;
+    et_join_experts(pl->g, pl->opt);
     et_take_largest(pl->g, pl->opt->machine);
+    size_t n = (size_t)pl->g->nvals;
     lo->g = pl->g;
     lo->lower = (et_lower){pl->g, value_at, lo, pl->simpler >= ET_CLAMPED};
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);

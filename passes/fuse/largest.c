@@ -70,6 +70,10 @@ static const et_node *ranks_of(const et_graph *g, const et_node *n) {
     return NULL;
 }
 
+bool et_is_of_largest(const et_graph *g, const et_node *n) {
+    return ranks_of(g, n) || (n->op == &et_op_reduce && et_attr_int(n, "kind", 0) == ET_RED_TOP);
+}
+
 /* ---- which takes longer? ---- */
 
 /* For ROWS of N elements: a CU has a row of its own as long as there are CUs; then ranks are a
@@ -106,8 +110,7 @@ static bool pays(const et_graph *g, const et_machine *m, const et_node *n, const
 
 /* ---- in the graph ---- */
 
-/* How often each value is read. */
-static int *reads_of(const et_graph *g) {
+int *et_reads_of(const et_graph *g) {
     int *reads = et_alloc(g->arena, (size_t)g->nvals * sizeof *reads);
     for (int b = -1; b < g->nloops; b++) {
         const et_block *block = b < 0 ? &g->body : &g->loops[b].body;
@@ -125,7 +128,6 @@ static int *reads_of(const et_graph *g) {
     return reads;
 }
 
-/* What nobody reads is no statement any more, and does not read. */
 static void drop_unread(const et_graph *g, et_block *b, int *reads) {
     int n = b->n, kept = b->n;
     for (int s = n - 1; s >= 0; s--) {
@@ -140,6 +142,11 @@ static void drop_unread(const et_graph *g, et_block *b, int *reads) {
     for (int s = kept; s < n; s++)
         b->stmt[s - kept] = b->stmt[s];
     b->n = n - kept;
+}
+
+void et_drop_unread(et_graph *g, int *reads) {
+    for (int b = -1; b < g->nloops; b++)
+        drop_unread(g, b < 0 ? &g->body : &g->loops[b].body, reads);
 }
 
 static et_attr whole(const char *name, int64_t i) {
@@ -167,7 +174,7 @@ static void take(et_graph *g, et_node *n, const et_node *rank) {
 }
 
 void et_take_largest(et_graph *g, const et_machine *m) {
-    int *reads = reads_of(g), taken = 0;
+    int *reads = et_reads_of(g), taken = 0;
     for (int i = 0; i < g->nnodes; i++) {
         const et_node *rank = ranks_of(g, &g->nodes[i]);
         if (!rank || reads[rank->result.id] != 1 || reads[g->nodes[i].args[0].id] != 1 ||
@@ -178,6 +185,5 @@ void et_take_largest(et_graph *g, const et_machine *m) {
         take(g, &g->nodes[i], rank);
         taken++;
     }
-    for (int b = -1; taken && b < g->nloops; b++)
-        drop_unread(g, b < 0 ? &g->body : &g->loops[b].body, reads);
+    if (taken) et_drop_unread(g, reads);
 }

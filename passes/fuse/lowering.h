@@ -85,6 +85,13 @@ void et_scan_group(et_lowering *, et_group *gr, const et_node *, const et_expr *
 /* Elements of the K largest numbers become maxima in place of ranks, where these would take longer
  * (largest.c). */
 void et_take_largest(et_graph *, const et_machine *);
+/* Are elements of N the numbers of the K largest of a row, one after the other? */
+bool et_is_of_largest(const et_graph *, const et_node *n);
+/* How often each value is read; what nobody reads is no statement any more, and does not read. */
+int *et_reads_of(const et_graph *);
+void et_drop_unread(et_graph *, int *reads);
+/* The experts of one token are not sorted, and the sum over them is one product (experts.c). */
+void et_join_experts(et_graph *, const et_pass_options *);
 /* Choose in which order the dimensions of weights lie (relaid.c). */
 void et_relay_weights(et_lowering *, const et_pass_options *);
 void et_relay_tensor(et_lowering *, et_tensor *, const et_relaying *);

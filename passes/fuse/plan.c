@@ -121,12 +121,14 @@ static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, 
 
 /* A reshaped product cannot be tiled: it is stored in its own shape, and reshaped when it is read.
  */
-static void keep_reshaped(et_lowering *lo, et_value v) {
+static bool keep_reshaped(et_lowering *lo, et_value v) {
     const et_node *n = et_node_of(lo->g, v);
-    if (!n || n->op != &et_op_reshape || info(lo, v)->keep || !info(lo, v)->facts.contract) return;
+    if (!n || n->op != &et_op_reshape || info(lo, v)->keep || !info(lo, v)->facts.contract)
+        return false;
     keep_reshaped(lo, n->args[0]);
     keep_if(lo, n->args[0], true, false, false);
     info(lo, v)->facts.contract = false;
+    return true;
 }
 
 /* What a device has is computed once, and not for each of the devices that it has an index for. */
@@ -169,6 +171,7 @@ static void constrain_args(et_lowering *lo, const et_node *n) {
     }
     case ET_CLASS_CONTRACT:
         b = &et_val_of(lo->g, n->result)->shape;
+        if (keep_reshaped(lo, n->args[0])) info(lo, n->args[0])->facts.costly = false;
         keep_if(lo, n->args[0], true, false, !extent_at_most(lo, b->dim[b->rank - 1], 256));
         keep_if(lo, n->args[1], true, true, true);
         break;

@@ -1,8 +1,9 @@
 /* check_program FILE.etg [--seeds K] [--slices S [--rows 1]] [--dies D] [--narrow EVENT] [--forget
- * EXPR] [--set DIM=V]...: lower FILE to a scheduled program, run it in several legal orders while
- * watching for races, and compare outputs and states with the graph interpreter on random inputs.
- * The graph interpreter knows nothing of the passes; agreement means that fusion, tiling, memory
- * plan and events kept the meaning. What steps touch must be in their description. */
+ * EXPR] [--machine NAME] [--set DIM=V]...: lower FILE to a scheduled program, run it in several
+ * legal orders while watching for races, and compare outputs and states with the graph interpreter
+ * on random inputs. The graph interpreter knows nothing of the passes; agreement means that fusion,
+ * tiling, memory plan and events kept the meaning. What steps touch must be in their description.
+ */
 #include "ir/graph/op_util.h"
 #include "ir/interp/interp.h"
 #include "passes/passes.h"
@@ -103,13 +104,16 @@ static bool narrow(et_program *p, const char *name) {
 int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
-    const et_pass_options opt = {.machine = et_machine_for("gfx942"),
+    const char *machine = option(argc, argv, "--machine", "");
+    const et_pass_options opt = {.machine = *machine ? et_machine_find(c.a, d, machine, NULL)
+                                                     : et_machine_for("gfx942"),
                                  .slices = number(argc, argv, "--slices"),
                                  .slice_rows = number(argc, argv, "--rows")};
     c.forget = option(argc, argv, "--forget", "");
     c.dies = number(argc, argv, "--dies");
     c.g = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL;
-    bool ok = c.g && et_passes_run(c.g, &opt, &c.p);
+    et_graph *meant = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL; /* passes may change C.G */
+    bool ok = c.g && meant && opt.machine && et_passes_run(c.g, &opt, &c.p);
     et_diag_print(d, stderr);
     ok = ok && narrow(c.p, option(argc, argv, "--narrow", ""));
     const char *usual = getenv("ETCC_LONG") ? "4" : "2";
@@ -124,7 +128,7 @@ int main(int argc, char **argv) {
     char err[ET_INTERP_ERR] = "";
     if (ok) {
         prepare(&c);
-        ok = et_graph_interp(c.g, c.syms, c.data, err);
+        ok = et_graph_interp(meant, c.syms, c.data, err);
     }
     for (uint64_t seed = 0; ok && seed < seeds; seed++) {
         const char *name = "";

@@ -5,6 +5,8 @@
 # A layer of experts streams where their blocks have up to sixteen rows; blocks of more have pipelines of both operands.
 # Blocks that no expert owns are not stored.
 # Products that waves can share so that weights stream are shared so, whatever else a machine's figures say is as fast.
+# The experts of one token are not sorted. Their second matrices are one product where they are multiplied as they are and eight waves share an
+# expert's k's: a part of k comes from where its expert is, chunks of more than that are refused, and no task adds experts up.
 set -eu
 bin=$1 src=$2
 . "$(dirname "$0")/../../support/lib.sh"
@@ -33,7 +35,21 @@ compile 1
 tiles=$((8 * $(sed -n 's/^func @experts.gate_up \[.*u0 < \([0-9]*\)\].*/\1/p' m.eti)))
 rest=$(((132 - tiles % 132) % 132 * 132 / tiles))
 [ "$rest" -le 13 ] || die "one token: $tiles tiles, a last round that leaves $rest CUs without one in the mean"
+grep -q '^func @x_2' m.eti || die 'fp8, one token: experts are one product'
+! grep -q 'group_place\|^func @owner' m.eti || die 'fp8, one token: experts are sorted'
 import qwen3-30b-a3b
+compile 1
+down=$(sed -n '/^func @experts.down \[/,/^}/p' m.eti)
+echo "$down" | grep -q 'over k < 6144 waves' || die "one token: $down"
+echo "$down" | grep -q 'weights stream .* chunk 768 ' || die "one token: $down"
+! grep -q 'group_place\|^func @owner' m.eti || die 'one token: experts are sorted'
+[ "$(sed -n 's/^    task @\([^ ]*\) = .*/\1/p' m.eti | tail -n 1)" = experts.down ] || die 'one token: a task behind experts.down'
+"$bin/etcc" m.eti --machine=H100 --unoptimised --emit-llvm=text.ll
+"$bin/etcc" m.etg --machine=H100 --variants=1 --unoptimised --emit-llvm=source.ll
+cmp text.ll source.ll || die 'one token: the text makes other code'
+sed '/^func @experts.down/,/^}/s/chunk 768/chunk 1024/' m.eti > long.eti
+! "$bin/etcc" long.eti --machine=H100 -o long.ptx 2> said || die 'one token: a chunk of more than one expert'
+grep -q 'experts.down: its product cannot have the plan that is given.*come through the ring in such chunks' said || die "$(cat said)"
 compile 3 8
 plan experts.gate_up | grep -q '^own' || die "up to eight tokens in bf16: $(plan experts.gate_up)"
 machine=H200 compile 3 8
@@ -66,4 +82,6 @@ import gpt-oss-20b
 for machine in H100 H200; do
     compile 1
     plan attn.q | grep -q 'weights stream' || die "gpt-oss on an $machine: $(plan attn.q)"
+    ! grep -q 'group_place' m.eti || die "gpt-oss on an $machine: experts of one token are sorted"
+    grep -q '^  *reduce sum .* over .* < 4$' m.eti || die "gpt-oss on an $machine: eight waves cannot share 2880"
 done
