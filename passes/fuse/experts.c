@@ -263,7 +263,10 @@ static et_value before(et_graph *g, struct sum *s, const et_op *op, int nargs, c
                        int nattrs, const et_attr *attrs) {
     et_value result;
     et_loc loc = g->nodes[s->node].loc;
+    int was = g->building; /* what is added is of the sum's model */
+    g->building = et_val_of(g, g->nodes[s->node].result)->model;
     et_check(et_graph_node(g, block_of(g, s->loop), op, loc, nargs, args, nattrs, attrs, &result));
+    g->building = was;
     et_block *b = block_of(g, s->loop);
     et_stmt own = b->stmt[b->n - 1];
     memmove(&b->stmt[s->s + 1], &b->stmt[s->s], (size_t)(b->n - 1 - s->s) * sizeof *b->stmt);

@@ -85,3 +85,8 @@ for machine in H100 H200; do
     ! grep -q 'group_place' m.eti || die "gpt-oss on an $machine: experts of one token are sorted"
     grep -q '^  *reduce sum .* over .* < 4$' m.eti || die "gpt-oss on an $machine: eight waves cannot share 2880"
 done
+# In a kernel of two models what is added to one is its own.
+sed 's/^model one_token/model two/' "$src/tests/passes/pipeline/one_token.etg" > two.etg
+"$bin/etcc" "$src/tests/passes/pipeline/one_token.etg" two.etg --machine=H200 --to=scheduled -o mix.eti
+count() { grep -c "^func @$1\\." mix.eti; }
+[ "$(count one_token)" = "$(count two)" ] || die "two models: $(count one_token) and $(count two) functions"
