@@ -66,7 +66,7 @@ static double rounds_us(const struct size *s, int parts, double high, double wid
                         const et_machine *m) {
     double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
     double sums = parts > 1 ? high * wide * 4 : 0, cache = m->cache_gbs_cu * 1e3, us;
-    if (s->piped && high >= STAGED_ROWS)
+    if (s->piped && s->rows > FEW_ROWS)
         us = piped_us(s, tiles, k, high, wide, m) + sums / cache;
     else
         us = (k * (wide * s->bytes + high * 2) + sums) / cache;

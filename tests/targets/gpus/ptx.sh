@@ -221,7 +221,7 @@ else
     has 'redux\.sync\.or\.b32' # of N, which parameters are not known to be the same in all lanes for
     has 'setp\.ne\.b32 p, 0, 0; wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.bf16\.bf16 .*\}, \{(%r[0-9]+, ){3}%r[0-9]+\}, %rd[0-9]+, p, 1, 1, 0;'
     has 'setp\.eq\.b32 p, 0, 0; wgmma\.mma_async\.sync\.aligned\.m64n64k16\.f32\.bf16\.bf16 .*\}, \{(%r[0-9]+, ){3}%r[0-9]+\}, %rd[0-9]+, p, 1, 1, 1;'
-    lacks 'mma\.sync'
+    has 'mma\.sync\.aligned\.m16n8k16' # a run of one row is done as one by itself
     has 'cp\.async\.cg\.shared\.global'
     # What stays the same in a loop is made anew there: ptxas 13.0 would give its registers to the weights.
     held=$(sed -n 's/.*p, 0, 0; wgmma.*}, {\(%r[0-9]*\), .* p, 1, 1, 0; }.*/\1/p' $ptx)
