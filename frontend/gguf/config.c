@@ -15,22 +15,19 @@ enum kind {
 };
 
 enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
-#define GEMMA3S (GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING)
 #define PATTERN (GGUF_EXAONE4 | GGUF_OLMO3) /* which layers slide is in the file */
-#define WINDOWS (GGUF_MISTRAL | GGUF_GEMMA2 | GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3)
-#define CAPS (GGUF_GEMMA2 | GEMMA3S)
+#define WINDOWS (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3)
+#define CAPS (GGUF_GEMMA2 | GGUF_GEMMA3S)
 #define LEARNED GGUF_BERT /* positions */
 #define TURNED (GGUF_ALL & ~LEARNED)
 #define QWEN_MIXTURE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE)
-#define SIGMOIDS (GGUF_GLM4_MOE | GGUF_DOTS1)
 #define COHERES (GGUF_COHERE | GGUF_COHERE2)
-#define LFM2S (GGUF_LFM2 | GGUF_LFM2_MOE)
 #define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2)
 #define BY_NAME (QWEN_MIXTURE | GGUF_OLMOE | GGUF_LFM2_MOE)
-#define MIXTURE (LOCAL | BY_NAME | SIGMOIDS)
+#define MIXTURE (LOCAL | BY_NAME | GGUF_SIGMOIDS)
 /* The file may say that weights of experts add up to 1. */
-#define NORMED (QWEN_MIXTURE | SIGMOIDS)
-#define LEADING (SIGMOIDS | GGUF_LFM2_MOE | GGUF_ERNIE_MOE) /* dense layers first */
+#define NORMED (QWEN_MIXTURE | GGUF_SIGMOIDS)
+#define LEADING (GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_ERNIE_MOE) /* dense layers first */
 /* A part of a head turns. */
 #define PARTIAL (GGUF_GLM4 | GGUF_GLM4_MOE | GGUF_PHI3 | GGUF_MINIMAX_M2)
 
@@ -46,16 +43,16 @@ static const struct {
     {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
     {"feed_forward_length", "intermediate_size", INT, GGUF_ALL, NEED},
     {"attention.head_count", "num_attention_heads", INT, GGUF_ALL, NEED},
-    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS & ~LFM2S, 0},
-    {"attention.head_count_kv", NULL, ELSE, LFM2S, NEED},
+    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS & ~GGUF_LFM2S, 0},
+    {"attention.head_count_kv", NULL, ELSE, GGUF_LFM2S, NEED},
     {"attention.key_length", "head_dim", INT, GGUF_DECODERS, 0},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL,
-     GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | LFM2S), NEED},
-    {"attention.layer_norm_rms_epsilon", "norm_eps", REAL, LFM2S, NEED},
+     GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | GGUF_LFM2S), NEED},
+    {"attention.layer_norm_rms_epsilon", "norm_eps", REAL, GGUF_LFM2S, NEED},
     {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, COHERES, NEED},
     {"attention.layer_norm_epsilon", "norm_epsilon", REAL, GGUF_STARCODER2, NEED},
     {"attention.temperature_scale", NULL, ELSE, GGUF_MINISTRAL3, 0},
-    {"shortconv.l_cache", "conv_L_cache", INT, LFM2S, NEED},
+    {"shortconv.l_cache", "conv_L_cache", INT, GGUF_LFM2S, NEED},
     {"logit_scale", "logit_scale", REAL, COHERES, NEED},
     {"logit_scale", "logits_scaling", REAL, GGUF_GRANITE, NEED},
     {"attention.scale", "attention_multiplier", REAL, GGUF_GRANITE, NEED},
@@ -65,7 +62,7 @@ static const struct {
     {"attention.layer_norm_epsilon", "norm_eps", REAL, GGUF_MODERN_BERT, NEED},
     {"rope.freq_base", "rope_theta", REAL, TURNED & ~GGUF_MODERN_BERT, 0},
     {"rope.freq_base", "global_rope_theta", REAL, GGUF_MODERN_BERT, 0},
-    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GEMMA3S, 0},
+    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GGUF_GEMMA3S, 0},
     {"rope.freq_base_swa", "local_rope_theta", REAL, GGUF_MODERN_BERT, 0},
     {"rope.freq_base_swa", NULL, ELSE, GGUF_OLMO3, 0},
     {"attention.sliding_window", "sliding_window", INT, WINDOWS, 0},
@@ -74,7 +71,7 @@ static const struct {
     {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
     {"expert_count", "num_local_experts", INT, LOCAL, NEED},
     {"expert_count", "num_experts", INT, BY_NAME, NEED},
-    {"expert_count", "n_routed_experts", INT, SIGMOIDS, NEED},
+    {"expert_count", "n_routed_experts", INT, GGUF_SIGMOIDS, NEED},
     {"expert_count", "moe_num_experts", INT, GGUF_ERNIE_MOE, NEED},
     {"expert_used_count", "num_experts_per_tok", INT, MIXTURE, NEED},
     {"expert_used_count", "moe_k", INT, GGUF_ERNIE_MOE, NEED},
@@ -84,16 +81,16 @@ static const struct {
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, GGUF_QWEN2_MOE,
      NEED},
     {"expert_shared_feed_forward_length", NULL, NOTHING, GGUF_ERNIE_MOE, 0}, /* as its tensors */
-    {"expert_shared_count", "n_shared_experts", INT, SIGMOIDS, NEED},
+    {"expert_shared_count", "n_shared_experts", INT, GGUF_SIGMOIDS, NEED},
     {"expert_shared_count", "moe_num_shared_experts", INT, GGUF_ERNIE_MOE, 0},
-    {"leading_dense_block_count", "first_k_dense_replace", INT, SIGMOIDS, NEED},
+    {"leading_dense_block_count", "first_k_dense_replace", INT, GGUF_SIGMOIDS, NEED},
     {"leading_dense_block_count", "num_dense_layers", INT, GGUF_LFM2_MOE, NEED},
     {"leading_dense_block_count", "moe_layer_start_index", INT, GGUF_ERNIE_MOE, NEED},
     {"interleave_moe_layer_step", "moe_layer_interval", INT, GGUF_ERNIE_MOE, NEED},
-    {"expert_group_count", "n_group", INT, SIGMOIDS, 0},
-    {"expert_group_used_count", "topk_group", INT, SIGMOIDS, 0},
-    {"expert_weights_scale", "routed_scaling_factor", REAL, SIGMOIDS, 0},
-    {"expert_gating_func", NULL, ELSE, SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2, 0},
+    {"expert_group_count", "n_group", INT, GGUF_SIGMOIDS, 0},
+    {"expert_group_used_count", "topk_group", INT, GGUF_SIGMOIDS, 0},
+    {"expert_weights_scale", "routed_scaling_factor", REAL, GGUF_SIGMOIDS, 0},
+    {"expert_gating_func", NULL, ELSE, GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2, 0},
     {"nextn_predict_layers", NULL, ELSE, GGUF_GLM4_MOE, 0},
     {"expert_weights_norm", NULL, ELSE, NORMED, 0},
     {"attention.head_count_kv", NULL, ELSE, GGUF_ENCODERS, 0},
@@ -299,11 +296,11 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         const char *name;
         double value;
     } defaults[] = {
-        {GGUF_DECODERS & ~GEMMA3S, "rope_theta", 10000},
-        {SIGMOIDS | GGUF_LFM2_MOE, "routed_scaling_factor", 1},
+        {GGUF_DECODERS & ~GGUF_GEMMA3S, "rope_theta", 10000},
+        {GGUF_SIGMOIDS | GGUF_LFM2_MOE, "routed_scaling_factor", 1},
         {GGUF_NOMIC_BERT, "rope_theta", 10000},
-        {GEMMA3S, "rope_theta", 1000000},
-        {GEMMA3S, "rope_local_base_freq", 10000},
+        {GGUF_GEMMA3S, "rope_theta", 1000000},
+        {GGUF_GEMMA3S, "rope_local_base_freq", 10000},
         {GGUF_MODERN_BERT, "global_rope_theta", 10000},
         {GGUF_MODERN_BERT, "local_rope_theta", 10000},
         {GGUF_GEMMA2, "attn_logit_softcapping", 50},
@@ -314,7 +311,7 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
             json_object_set_new(config, defaults[i].name, json_real(defaults[i].value));
     if (f->bit == GGUF_GEMMA2 && !json_object_get(config, "sliding_window"))
         json_object_set_new(config, "sliding_window", json_integer(4096));
-    if (f->bit & SIGMOIDS) {
+    if (f->bit & GGUF_SIGMOIDS) {
         if (!json_object_get(config, "n_group"))
             json_object_set_new(config, "n_group", json_integer(1));
         if (!json_object_get(config, "topk_group"))
@@ -322,7 +319,7 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
     }
     if (f->bit == GGUF_PHI3 && !field(config, "sliding_window"))
         json_object_set_new(config, "sliding_window", json_null());
-    if (f->bit & LFM2S) { /* the width of its layers is that of the tensors */
+    if (f->bit & GGUF_LFM2S) { /* the width of its layers is that of the tensors */
         if (f->bit == GGUF_LFM2)
             json_object_set_new(config, "block_auto_adjust_ff_dim", json_false());
         json_object_set_new(config, "conv_bias", json_false());
@@ -350,7 +347,7 @@ static bool put_experts(const struct gguf *g, const struct gguf_family *f, json_
     if (!gguf_get_bool(g, gguf_key(g, f, "expert_weights_norm"), usual, &normed) ||
         !gguf_get_int(g, gguf_key(g, f, "expert_gating_func"), SIGMOID, &how))
         return false;
-    if (how != SIGMOID && f->bit & (SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2))
+    if (how != SIGMOID && f->bit & (GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2))
         return fail_key(g, gguf_key(g, f, "expert_gating_func"), "is no sigmoid (2)");
     json_object_set_new(config, "norm_topk_prob", json_boolean(normed));
     return true;
@@ -493,7 +490,7 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
         if (rows[i].to && rows[i].families & f->bit && !put_row(g, f, i, config)) return false;
     put_defaults(f, config);
     return check_file(g, f) && refuse_unknown(g, f) &&
-           (!(f->bit & LFM2S) || put_layer_kinds(g, f, config)) && put_heads(g, f, config) &&
+           (!(f->bit & GGUF_LFM2S) || put_layer_kinds(g, f, config)) && put_heads(g, f, config) &&
            (!(f->bit & CAPS) || put_score_scale(g, f, config)) &&
            (!(f->bit & (CAPS | GGUF_MODERN_BERT | PATTERN)) || put_layer_types(g, f, config)) &&
            (!(f->bit & GGUF_ENCODERS) || put_tables(g, f, config)) &&

@@ -43,22 +43,20 @@ static const struct gguf_family families[] = {
     {GGUF_MODERN_BERT, "modern-bert", NULL, "ModernBertModel", "modernbert", "layers."},
 };
 
-#define GEMMA3S (GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING)
 /* Where the norms of a layer stand: in front of each half and behind it, behind alone, ... */
-#define SANDWICH (GGUF_GEMMA2 | GEMMA3S)
+#define SANDWICH (GGUF_GEMMA2 | GGUF_GEMMA3S)
 #define BEHIND (GGUF_EXAONE4 | GGUF_OLMO2 | GGUF_OLMO3)
 #define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE) /* before the second half, by that name */
-#define LFM2S (GGUF_LFM2 | GGUF_LFM2_MOE)
-#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | LFM2S)) /* in front alone */
+#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S)) /* in front alone */
 #define FUSED (GGUF_GLM4 | GGUF_PHI3) /* gate and up in one tensor */
-#define QWEN_MIXTURE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE | GGUF_OLMOE)
-#define SIGMOIDS (GGUF_GLM4_MOE | GGUF_DOTS1)
-#define SHARED (SIGMOIDS | GGUF_ERNIE_MOE) /* experts that all tokens see */
-#define BY_NAME (QWEN_MIXTURE | SHARED)    /* experts' parts are called as a dense layer's */
+#define QWEN_LIKE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE | GGUF_OLMOE)
+#define SHARED (GGUF_SIGMOIDS | GGUF_ERNIE_MOE) /* experts that all tokens see */
+#define AS_DENSE (QWEN_LIKE | SHARED)           /* experts' parts are called as a dense layer's */
 #define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2) /* w1, w2, w3 */
-#define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_MIXTURE))
+#define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_LIKE))
 #define HEAD_NORMS                                                                                 \
-    (GGUF_QWEN3 | GGUF_QWEN3_MOE | GEMMA3S | BEHIND | GGUF_OLMOE | SIGMOIDS | GGUF_MINIMAX_M2)
+    (GGUF_QWEN3 | GGUF_QWEN3_MOE | GGUF_GEMMA3S | BEHIND | GGUF_OLMOE | GGUF_SIGMOIDS |            \
+     GGUF_MINIMAX_M2)
 #define EARLIER (GGUF_BERT | GGUF_NOMIC_BERT)
 #define LLAMAS (GGUF_LLAMA | GGUF_MISTRAL | GGUF_MIXTRAL)
 #define TURNED (LLAMAS | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_MINISTRAL3)
@@ -72,20 +70,20 @@ static const struct {
     {"token_embd.weight", "model.embed_tokens.weight", GGUF_DECODERS, 0},
     {"output_norm.weight", "model.norm.weight", GGUF_DECODERS, GGUF_NORM},
     {"output_norm.bias", "model.norm.bias", GGUF_STARCODER2, 0},
-    {"token_embd_norm.weight", "model.embedding_norm.weight", LFM2S, 0},
+    {"token_embd_norm.weight", "model.embedding_norm.weight", GGUF_LFM2S, 0},
     {"rope_factors_long.weight", "", GGUF_PHI3, GGUF_ASIDE},
     {"rope_factors_short.weight", "", GGUF_PHI3, GGUF_ASIDE},
-    {"#attn_norm.weight", "#operator_norm.weight", LFM2S, 0},
-    {"#attn_output.weight", "#self_attn.out_proj.weight", LFM2S, 0},
-    {"#attn_q_norm.weight", "#self_attn.q_layernorm.weight", LFM2S, 0},
-    {"#attn_k_norm.weight", "#self_attn.k_layernorm.weight", LFM2S, 0},
-    {"#shortconv.conv.weight", "#conv.conv.weight", LFM2S, GGUF_TAPS},
-    {"#shortconv.in_proj.weight", "#conv.in_proj.weight", LFM2S, 0},
-    {"#shortconv.out_proj.weight", "#conv.out_proj.weight", LFM2S, 0},
-    {"#ffn_norm.weight", "#ffn_norm.weight", LFM2S, 0},
-    {"#ffn_gate.weight", "#feed_forward.w1.weight", LFM2S, 0},
-    {"#ffn_up.weight", "#feed_forward.w3.weight", LFM2S, 0},
-    {"#ffn_down.weight", "#feed_forward.w2.weight", LFM2S, 0},
+    {"#attn_norm.weight", "#operator_norm.weight", GGUF_LFM2S, 0},
+    {"#attn_output.weight", "#self_attn.out_proj.weight", GGUF_LFM2S, 0},
+    {"#attn_q_norm.weight", "#self_attn.q_layernorm.weight", GGUF_LFM2S, 0},
+    {"#attn_k_norm.weight", "#self_attn.k_layernorm.weight", GGUF_LFM2S, 0},
+    {"#shortconv.conv.weight", "#conv.conv.weight", GGUF_LFM2S, GGUF_TAPS},
+    {"#shortconv.in_proj.weight", "#conv.in_proj.weight", GGUF_LFM2S, 0},
+    {"#shortconv.out_proj.weight", "#conv.out_proj.weight", GGUF_LFM2S, 0},
+    {"#ffn_norm.weight", "#ffn_norm.weight", GGUF_LFM2S, 0},
+    {"#ffn_gate.weight", "#feed_forward.w1.weight", GGUF_LFM2S, 0},
+    {"#ffn_up.weight", "#feed_forward.w3.weight", GGUF_LFM2S, 0},
+    {"#ffn_down.weight", "#feed_forward.w2.weight", GGUF_LFM2S, 0},
     {"#ffn_gate_inp.weight", "#feed_forward.gate.weight", GGUF_LFM2_MOE, GGUF_ROUTER},
     {"#exp_probs_b.bias", "#feed_forward.expert_bias", GGUF_LFM2_MOE, 0},
     {"#ffn_gate_exps.weight", "#feed_forward.experts.{e}.w1.weight", GGUF_LFM2_MOE, GGUF_EXPERTS},
@@ -127,16 +125,16 @@ static const struct {
     {"#ffn_gate.bias", "#mlp.gate_proj.bias", LLAMAS, 0},
     {"#ffn_up.bias", "#mlp.up_proj.bias", LLAMAS, 0},
     {"#ffn_down.bias", "#mlp.down_proj.bias", LLAMAS, 0},
-    {"#ffn_gate_inp.weight", "#mlp.gate.weight", BY_NAME, GGUF_ROUTER},
-    {"#ffn_gate_exps.weight", "#mlp.experts.{e}.gate_proj.weight", BY_NAME, GGUF_EXPERTS},
-    {"#ffn_up_exps.weight", "#mlp.experts.{e}.up_proj.weight", BY_NAME, GGUF_EXPERTS},
-    {"#ffn_down_exps.weight", "#mlp.experts.{e}.down_proj.weight", BY_NAME, GGUF_EXPERTS},
+    {"#ffn_gate_inp.weight", "#mlp.gate.weight", AS_DENSE, GGUF_ROUTER},
+    {"#ffn_gate_exps.weight", "#mlp.experts.{e}.gate_proj.weight", AS_DENSE, GGUF_EXPERTS},
+    {"#ffn_up_exps.weight", "#mlp.experts.{e}.up_proj.weight", AS_DENSE, GGUF_EXPERTS},
+    {"#ffn_down_exps.weight", "#mlp.experts.{e}.down_proj.weight", AS_DENSE, GGUF_EXPERTS},
     {"#ffn_gate_inp_shexp.weight", "#mlp.shared_expert_gate.weight", GGUF_QWEN2_MOE,
      GGUF_ROUTER | GGUF_ROW},
     {"#ffn_gate_shexp.weight", "#mlp.shared_expert.gate_proj.weight", GGUF_QWEN2_MOE, 0},
     {"#ffn_up_shexp.weight", "#mlp.shared_expert.up_proj.weight", GGUF_QWEN2_MOE, 0},
     {"#ffn_down_shexp.weight", "#mlp.shared_expert.down_proj.weight", GGUF_QWEN2_MOE, 0},
-    {"#exp_probs_b.bias", "#mlp.gate.e_score_correction_bias", SIGMOIDS, GGUF_KEPT},
+    {"#exp_probs_b.bias", "#mlp.gate.e_score_correction_bias", GGUF_SIGMOIDS, GGUF_KEPT},
     {"#exp_probs_b.bias", "#mlp.moe_statics.e_score_correction_bias", GGUF_ERNIE_MOE,
      GGUF_ROUTER | GGUF_KEPT},
     {"#ffn_gate_shexp.weight", "#mlp.shared_experts.gate_proj.weight", SHARED, 0},

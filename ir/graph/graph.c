@@ -201,6 +201,22 @@ bool et_graph_node(et_graph *g, et_block *block, const et_op *op, et_loc loc, in
     return true;
 }
 
+et_block *et_graph_block(et_graph *g, int loop) {
+    return loop < 0 ? &g->body : &g->loops[loop].body;
+}
+
+et_value et_graph_node_before(et_graph *g, int loop, int *at, const et_op *op, et_loc loc,
+                              int nargs, const et_value *args, int nattrs, const et_attr *attrs) {
+    et_value result;
+    et_block *b = et_graph_block(g, loop);
+    et_check(et_graph_node(g, b, op, loc, nargs, args, nattrs, attrs, &result));
+    int last = b->n - 1, s = (*at)++;
+    et_stmt own = b->stmt[last];
+    memmove(&b->stmt[s + 1], &b->stmt[s], (size_t)(last - s) * sizeof *b->stmt);
+    b->stmt[s] = own;
+    return result;
+}
+
 static bool is_symbol(const et_graph *g, const char *name) {
     for (int s = 0; s < et_sym_count(g->exprs); s++)
         if (strcmp(et_sym_name(g->exprs, s), name) == 0) return true;

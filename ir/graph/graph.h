@@ -207,6 +207,12 @@ et_value et_graph_value(et_graph *, et_value_kind, const char *name, const et_sh
  * returns false. out_result may be NULL for an operator without one. */
 bool et_graph_node(et_graph *, et_block *, const et_op *, et_loc, int nargs, const et_value *args,
                    int nattrs, const et_attr *attrs, et_value *out_result);
+/* The block of LOOP, or what is outside of all loops (-1). */
+et_block *et_graph_block(et_graph *, int loop);
+/* A node before statement *AT of the block of LOOP, which comes one later then. As et_graph_node,
+ * of an operator with a result and of arguments that suit it. */
+et_value et_graph_node_before(et_graph *, int loop, int *at, const et_op *, et_loc, int nargs,
+                              const et_value *args, int nattrs, const et_attr *attrs);
 /* Append a loop to BLOCK; fill its body through et_graph_loop_body. */
 int et_graph_loop(et_graph *, et_block *, const char *name, int parent, int64_t lo, int64_t hi,
                   et_loc);

@@ -89,6 +89,7 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
 
 struct divided {
     const et_exprs *x;
+    int kvar;
     et_expr var;
     int64_t by;
     bool several;
@@ -105,13 +106,10 @@ static void note_divisor(void *ctx, et_expr e) {
     d->by = by;
 }
 
-/* Does a tensor's element, which one depends on VAR, decide E? */
-static bool is_looked_up(const et_exprs *x, et_expr e, int var) {
-    const et_node_x *n = et_x(x, e);
-    if (n->op == ET_X_LOAD) return et_expr_has_var(x, e, var);
-    for (int i = 0; i < n->nops; i++)
-        if (is_looked_up(x, n->ops[i], var)) return true;
-    return false;
+/* A tensor's element, which one depends on the variable. */
+static bool is_looked_up(const void *ctx, et_expr e) {
+    const struct divided *d = ctx;
+    return et_x(d->x, e)->op == ET_X_LOAD && et_expr_has_var(d->x, e, d->kvar);
 }
 
 int64_t et_k_part(const et_program *p, et_expr b, int kvar) {
@@ -122,9 +120,9 @@ int64_t et_k_part(const et_program *p, et_expr b, int kvar) {
     const int per = 8 * 16 / et_dtype_bits(t->shape.dtype);
     int64_t pitch, all;
     bool looked_up = false;
+    struct divided by = {x, kvar, et_var(x, kvar), 0, false};
     for (int d = 0; d + 1 < n.nops; d++)
-        looked_up |= is_looked_up(x, n.ops[d], kvar);
-    struct divided by = {x, et_var(x, kvar), 0, false};
+        looked_up |= et_expr_any(x, n.ops[d], is_looked_up, &by);
     if (looked_up) et_walk(x, b, note_divisor, &by);
     if (by.by < per || by.several || by.by % per || !et_is_int(x, et_var_extent(x, kvar), &all) ||
         all % by.by || !et_is_int(x, t->shape.dim[n.nops - 1], &pitch) || pitch % per)

@@ -106,21 +106,9 @@ static void cut_weights(et_graph *g, const struct div_plan *p, int nnodes, parts
 
 /* ---- nodes that come between ---- */
 
-static et_block *block_of(et_graph *g, int loop) {
-    return loop < 0 ? &g->body : &g->loops[loop].body;
-}
-
 et_value div_node_before(struct div_block *in, const et_op *op, int nargs, const et_value *args,
                          int nattrs, const et_attr *attrs, et_loc loc) {
-    et_value result;
-    et_check(et_graph_node(in->g, block_of(in->g, in->loop), op, loc, nargs, args, nattrs, attrs,
-                           &result));
-    et_block *b = block_of(in->g, in->loop);
-    int last = b->n - 1, s = in->at++;
-    et_stmt own = b->stmt[last];
-    memmove(&b->stmt[s + 1], &b->stmt[s], (size_t)(last - s) * sizeof *b->stmt);
-    b->stmt[s] = own;
-    return result;
+    return et_graph_node_before(in->g, in->loop, &in->at, op, loc, nargs, args, nattrs, attrs);
 }
 
 /* The gather in statement S reads rows of a part of its table: it takes the first indices alone. */
@@ -143,8 +131,8 @@ static void take_first(struct div_block *in, int node, int parts) {
 
 static void follow(et_graph *g, const struct div_plan *p, int nvals, int loop) {
     struct div_block in = {g, loop, 0};
-    for (; in.at < block_of(g, loop)->n; in.at++) {
-        et_stmt at = block_of(g, loop)->stmt[in.at];
+    for (; in.at < et_graph_block(g, loop)->n; in.at++) {
+        et_stmt at = et_graph_block(g, loop)->stmt[in.at];
         if (at.kind == ET_S_LOOP) {
             follow(g, p, nvals, at.index);
             continue;
@@ -180,8 +168,8 @@ static void add_exchange(struct div_block *in, int node) {
 
 static void add_exchanges(et_graph *g, const struct div_plan *p, int nvals, int loop) {
     struct div_block in = {g, loop, 0};
-    while (in.at < block_of(g, loop)->n) {
-        et_stmt at = block_of(g, loop)->stmt[in.at++];
+    while (in.at < et_graph_block(g, loop)->n) {
+        et_stmt at = et_graph_block(g, loop)->stmt[in.at++];
         if (at.kind == ET_S_LOOP) {
             add_exchanges(g, p, nvals, at.index);
             continue;

@@ -250,10 +250,6 @@ static bool find_sum(const et_graph *g, int node, struct sum *s) {
     return false;
 }
 
-static et_block *block_of(et_graph *g, int loop) {
-    return loop < 0 ? &g->body : &g->loops[loop].body;
-}
-
 static et_attr int_attr(const char *name, int64_t i) {
     return (et_attr){.name = name, .kind = ET_A_INT, .i = i};
 }
@@ -261,16 +257,11 @@ static et_attr int_attr(const char *name, int64_t i) {
 /* One more node in front of the sum. */
 static et_value before(et_graph *g, struct sum *s, const et_op *op, int nargs, const et_value *args,
                        int nattrs, const et_attr *attrs) {
-    et_value result;
-    et_loc loc = g->nodes[s->node].loc;
     int was = g->building; /* what is added is of the sum's model */
     g->building = et_val_of(g, g->nodes[s->node].result)->model;
-    et_check(et_graph_node(g, block_of(g, s->loop), op, loc, nargs, args, nattrs, attrs, &result));
+    et_value result = et_graph_node_before(g, s->loop, &s->s, op, g->nodes[s->node].loc, nargs,
+                                           args, nattrs, attrs);
     g->building = was;
-    et_block *b = block_of(g, s->loop);
-    et_stmt own = b->stmt[b->n - 1];
-    memmove(&b->stmt[s->s + 1], &b->stmt[s->s], (size_t)(b->n - 1 - s->s) * sizeof *b->stmt);
-    b->stmt[s->s++] = own;
     return result;
 }
 
@@ -335,9 +326,9 @@ void et_join_experts(et_graph *g, const et_pass_options *opt) {
     for (int i = 0; i < g->nnodes; i++)
         if (g->nodes[i].op == &et_op_group_first) any |= leave_in_order(g, &g->nodes[i]);
     for (int l = -1; any && l < g->nloops; l++)
-        for (int s = 0; s < block_of(g, l)->n; s++) {
+        for (int s = 0; s < et_graph_block(g, l)->n; s++) {
             struct sum sum = {.loop = l, .s = s};
-            const et_stmt *st = &block_of(g, l)->stmt[s];
+            const et_stmt *st = &et_graph_block(g, l)->stmt[s];
             if (st->kind != ET_S_NODE || !find_sum(g, st->index, &sum)) continue;
             join(g, &sum);
             s = sum.s;

@@ -94,20 +94,17 @@ struct place {
     int64_t step;
 };
 
-/* Does a tensor that the launch writes decide E, as a router's choice does? */
-static bool is_decided(const et_program *p, et_expr e) {
+/* An element of a tensor that the launch writes, as a router's choice is. */
+static bool is_decided(const void *ctx, et_expr e) {
+    const et_program *p = ctx;
     const et_node_x *n = et_x(p->g->exprs, e);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
-        return p->tensors[n->i].kind == ET_TENSOR_TEMP;
-    for (int i = 0; i < n->nops; i++)
-        if (is_decided(p, n->ops[i])) return true;
-    return false;
+    return n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && p->tensors[n->i].kind == ET_TENSOR_TEMP;
 }
 
 static bool place_of(const et_program *p, const struct weight *w, int i, int d, struct place *out) {
     et_exprs *x = p->g->exprs;
     et_expr e = et_x(x, w->load[i])->ops[d];
-    bool decided = is_decided(p, e);
+    bool decided = et_expr_any(x, e, is_decided, p);
     int64_t n = decided ? 0 : step_of(x, e, w->n[i]), k = decided ? 0 : step_of(x, e, w->k[i]);
     *out = (struct place){k ? OF_K : n ? OF_N : OF_NEITHER, k ? k : n};
     return !n || !k;
