@@ -63,6 +63,7 @@ static bool emit(cg *g, LLVMTargetMachineRef tm) {
     if (!g->family->link_math(g)) return false;
     cg_stage(g, "device libraries");
     if (!optimise(g, tm)) return false;
+    if (g->family->mend) g->family->mend(g);
     cg_stage(g, "optimise");
     return early || write_ir(g);
 }

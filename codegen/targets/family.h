@@ -249,7 +249,10 @@ typedef struct et_family {
     bool (*count)(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE *loops);
 
     /* The file. */
-    bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */
+    bool (*link_math)(cg *); /* into the module, before LLVM optimises it */
+    /* Changes what LLVM would make wrong machine code of, when it has optimised the module. NULL:
+     * nothing is known. */
+    void (*mend)(cg *);
     void (*embed)(cg *, const char *manifest); /* into the module, for `package` to keep */
     /* The file that the runtime loads; free() it. NULL after an error. Leaves no files behind. */
     char *(*package)(cg *, LLVMTargetMachineRef, size_t *out_bytes);

@@ -102,7 +102,7 @@ val amdgpu_codes(cg *, const val v[4]);
 val amdgpu_clean_codes(cg *,
                        val word); /* WORD holds four values of e4m3: minus zero becomes zero */
 
-/* ---- product.c, math.c, object.c ---- */
+/* ---- product.c, math.c, mend.c, object.c ---- */
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
 val amdgpu_multiply_packed(cg *, const et_fragment *, const val *n, const val *index, const val *m,
                            val acc);
@@ -112,6 +112,7 @@ val amdgpu_exp2(cg *, val);
 val amdgpu_root(cg *, val a);
 val amdgpu_math(cg *, et_xop, int nargs, val *args);
 bool amdgpu_link_math(cg *);
+void amdgpu_mend(cg *);
 void amdgpu_embed(cg *, const char *manifest);
 char *amdgpu_package(cg *, LLVMTargetMachineRef, size_t *out_bytes);
 void amdgpu_inspect(cg *, const char *file, size_t bytes, et_codegen_info *);

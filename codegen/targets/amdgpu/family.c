@@ -68,6 +68,7 @@ const et_family et_amdgpu = {
     .exp2 = amdgpu_exp2,
     .math = amdgpu_math,
     .link_math = amdgpu_link_math,
+    .mend = amdgpu_mend,
     .embed = amdgpu_embed,
     .count = amdgpu_count,
     .package = amdgpu_package,

@@ -13,9 +13,14 @@ try() { # NAME FUNCTION EXPRESSION...
     name=$1
     shift
     values_program "$@" > "$name.etg"
+    agrees "$name" --set=N=$rows
+}
+agrees() { # NAME OPTIONS: of the interpreter and of etrun
+    name=$1
+    shift
     "$bin/etcc" "$name.etg" --target="$target" -o k.hsaco
-    "$bin/etinterp" "$name.etg" --stage=graph --set=N=$rows --in=in.st --weights=w.st --out=want.st
-    "$bin/etrun" k.hsaco --set=N=$rows --in=in.st --weights=w.st --device="emu:$target:cus=8" --out=got.st
+    "$bin/etinterp" "$name.etg" --stage=graph "$@" --in=in.st --weights=w.st --out=want.st
+    "$bin/etrun" k.hsaco "$@" --in=in.st --weights=w.st --device="emu:$target:cus=8" --out=got.st
     "$bin/all_values" same want.st got.st > differ || { echo "FAIL $target $name, $columns columns:"; head -40 differ; : > failed; }
 }
 case ${ETCC_LONG-}$target in
@@ -32,4 +37,17 @@ for columns in $widths; do
         try $row < /dev/null
     done
 done
+
+# A row that all lanes take whole words of, so that LLVM makes vectors of what they do: each element is negated.
+columns=65536
+"$bin/all_values" make $columns in.st w.st
+cat > negated.etg << X
+model negated
+input b, b2 : bf16[$columns]
+input h, h2 : f16[$columns]
+input f, f2 : f32[$columns]
+i = i32(h)
+output y = i32(-where(i[:2048] < b[:2048], e4m3(b2[:2048]), b[:2048]))
+X
+agrees negated
 [ ! -e failed ]

@@ -1,0 +1,37 @@
+/* What LLVM would make wrong machine code of, written in another way once it has optimised.
+ *
+ * A negation of a vector whose elements were chosen as integers: instruction selection takes a
+ * vector of words for the two halves of one f64, of which only the last is negated. */
+#include "codegen/kernel/kernel.h"
+#include "codegen/targets/amdgpu/amdgpu.h"
+#include <llvm-c/Core.h>
+
+static bool is_vector(LLVMTypeRef t) {
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+}
+
+static bool is_negated_words(val v) {
+    if (LLVMGetInstructionOpcode(v) != LLVMFNeg || !is_vector(LLVMTypeOf(v))) return false;
+    return LLVMIsABitCastInst(LLVMGetOperand(v, 0)) != NULL;
+}
+
+static void negate_one_by_one(cg *g, val v) {
+    val of = LLVMGetOperand(v, 0), out = LLVMGetPoison(LLVMTypeOf(v));
+    LLVMPositionBuilderBefore(g->b, v);
+    for (unsigned i = 0; i < LLVMGetVectorSize(LLVMTypeOf(v)); i++) {
+        val at = cg_i32(g, (int)i);
+        val one = LLVMBuildFNeg(g->b, LLVMBuildExtractElement(g->b, of, at, ""), "");
+        out = LLVMBuildInsertElement(g->b, out, one, at, "");
+    }
+    LLVMReplaceAllUsesWith(v, out);
+    LLVMInstructionEraseFromParent(v);
+}
+
+void amdgpu_mend(cg *g) {
+    for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (val v = LLVMGetFirstInstruction(b), next; v; v = next) {
+                next = LLVMGetNextInstruction(v);
+                if (is_negated_words(v)) negate_one_by_one(g, v);
+            }
+}
