@@ -211,6 +211,23 @@ static void load_sum(cg *g, int id, val ptr, int n, int align, val *out) {
         out[i] = n == 1 ? sum : cg_extract(g, sum, i);
 }
 
+/* The same of parts that are rounded. */
+static void load_rounded_sum(cg *g, int id, val ptr, int n, int align, val *out) {
+    const et_tensor *t = &g->p->tensors[id];
+    val words[ET_MAX_DEVICES], part[64];
+    et_check(n <= 64 && !t->own);
+    for (int d = 0; d < t->partial; d++) {
+        val from = cg_gepi(g, ptr, d * cg_word_pitch(g, id));
+        words[d] =
+            cg_load_words(g, ET_LOAD_TENSOR, id, from, n * et_dtype_bits(t->shape.dtype), align);
+    }
+    for (int d = 0; d < t->partial; d++) {
+        cg_loaded_words(g, t->shape.dtype, words[d], n, d ? part : out);
+        for (int i = 0; i < n && d; i++)
+            out[i] = LLVMBuildFAdd(g->b, out[i], part[i], "");
+    }
+}
+
 void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     et_dtype t = cg_place_dtype(g, space, id);
     if (et_dtype_is_code(t)) {
@@ -220,7 +237,7 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     int size = et_dtype_bytes(t);
     if (align < size) align = size;
     if (space == ET_LOAD_TENSOR && g->p->tensors[id].flagged) {
-        load_sum(g, id, ptr, n, align, out);
+        (t == ET_F32 ? load_sum : load_rounded_sum)(g, id, ptr, n, align, out);
         return;
     }
     if (space == ET_LOAD_LOCAL && g->parts && g->parts[id].count) {

@@ -39,6 +39,7 @@ typedef struct et_options {
     et_features without;  /* as of et_pass_options */
     et_flags flags;       /* likewise */
     et_exchange exchange; /* likewise */
+    et_parts_type parts;  /* likewise */
     int gather;           /* an et_gather */
     int experts_on;       /* an et_experts_on */
     int slices;           /* as of et_pass_options */

@@ -167,6 +167,11 @@ static const cli_option options[] = {
      "adds up its share of the rows and sends what others read of them; auto (the default): rows, "
      "or flags, where the link takes longer for tags than fences take",
      .names = et_exchange_name},
+    {"parts", 0, CLI_CHOICE, NULL, TO(parts),
+     "of several devices, what each sends of a sum that is exchanged with flags or by rows: f32 "
+     "(the default), its part as it is; bf16: rounded, which is half of the bytes, and the usual "
+     "way of collective libraries. What is exchanged with tags is f32",
+     .names = et_parts_name},
     {"gather", 0, CLI_CHOICE, NULL, TO(gather),
      "of several devices, where an operator needs all of what each has a part of, as what chooses "
      "the next token does: never: each computes all of it; always: it gets the others' parts, "

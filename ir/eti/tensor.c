@@ -294,12 +294,13 @@ static void partial(eti_parser *p, et_tensor *t) {
     if (!eti_take_word(p, "partial")) return;
     t->partial = p->g->devices;
     if (!t->partial) eti_error(p, loc, "'devices' says before this how many have a part");
-    if (t->shape.dtype != ET_F32) eti_error(p, loc, "what is partial over devices is f32");
     if (eti_take_word(p, "own"))
         t->own = 1 + (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension of devices");
     t->flagged = eti_take_word(p, "flagged");
     if (t->flagged && eti_take_word(p, "dealt"))
         t->dealt = 1 + (int)eti_need_int(p, 0, ET_MAX_RANK - 1, "the dimension of rows");
+    if (!et_may_be_partial(t))
+        eti_error(p, loc, "what is partial over devices is f32, or a sum's flagged parts bf16");
 }
 
 /* "host DIMS": it lies in host memory, in entries that the first DIMS dimensions number. */

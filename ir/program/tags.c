@@ -193,6 +193,31 @@ static bool is_of_devices(const et_program *p, const et_tensor *t) {
                        et_is_int(p->g->exprs, t->shape.dim[t->own - 1], &n) && n == t->partial);
 }
 
+struct touch {
+    int tensor;
+    bool any;
+};
+
+static void note_other(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct touch *s = ctx;
+    (void)is_store, (void)index;
+    s->any |= space == ET_LOAD_TENSOR && id == s->tensor;
+}
+
+/* A step that may copy what it reads, as it is, touches tensor T: it would take one device's
+ * rounded part for the sum. */
+static bool is_copied(const et_program *p, int t) {
+    struct touch s = {.tensor = t};
+    for (int i = 0; i < p->nfuncs; i++)
+        for (int k = 0; k < p->funcs[i].nsteps; k++) {
+            const et_step *step = &p->funcs[i].steps[k];
+            bool adds = (step->kind == ET_STEP_MAP && step->map.early != ET_MAP_EARLY_COPY) ||
+                        step->kind == ET_STEP_REDUCE;
+            if (!adds) et_step_touches(p->g->exprs, step, note_other, &s);
+        }
+    return s.any;
+}
+
 static const char *partial_problem(const et_program *p, int t) {
     const char *name = p->tensors[t].name;
     int stores = 0;
@@ -201,8 +226,11 @@ static const char *partial_problem(const et_program *p, int t) {
         return et_printf(p->g->arena, "%%%s is partial over devices and %s tagged%s", name,
                          p->tensors[t].tagged ? "both" : "neither",
                          p->tensors[t].tagged ? " and flagged" : " nor flagged");
-    if (p->tensors[t].partial && p->tensors[t].shape.dtype != ET_F32)
+    if (p->tensors[t].partial && !et_may_be_partial(&p->tensors[t]))
         return et_printf(p->g->arena, "%%%s is partial over devices and not f32", name);
+    if (p->tensors[t].partial && p->tensors[t].shape.dtype != ET_F32 && is_copied(p, t))
+        return et_printf(p->g->arena, "%%%s has rounded parts, which maps and reductions alone add",
+                         name);
     if (!is_of_devices(p, &p->tensors[t]))
         return et_printf(p->g->arena, "%%%s has no dimension with an index for each device", name);
     for (int i = 0; i < p->ngrids; i++) {

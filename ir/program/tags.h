@@ -43,6 +43,12 @@ static inline int et_parts(const et_tensor *t) {
     return t->partial && !t->own ? t->partial : 1;
 }
 
+/* Devices may exchange elements of its type: f32, or a sum's rounded parts where these have flags.
+ */
+static inline bool et_may_be_partial(const et_tensor *t) {
+    return t->shape.dtype == ET_F32 || (t->shape.dtype == ET_BF16 && t->flagged && !t->own);
+}
+
 /* Bytes in memory of a tensor whose elements without tags take BYTES. */
 static inline int64_t et_tagged_bytes(const et_tensor *t, int64_t bytes) {
     return (t->tagged ? 2 : 1) * bytes * (t->tagged || t->flagged ? et_parts(t) : 1);

@@ -121,6 +121,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->apart = pl->apart;
     lo->same_sums = pl->opt->same_sums;
     lo->most_tagged = most_tagged(pl->opt, pl->g->devices);
+    lo->parts = pl->opt->parts == ET_PARTS_BF16 ? ET_BF16 : ET_F32;
     if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);
     et_leave_out_choices(lo, pl->opt);
     et_relay_weights(lo, pl->opt);

@@ -96,10 +96,17 @@ et_expr et_most(const et_lowering *lo, et_expr dim) {
     return et_bounds(lo->g->exprs, dim, &least, &most) ? et_int(lo->g->exprs, most) : dim;
 }
 
+/* V, which devices exchange, is too large for a tag of each element. */
+static bool has_flags(const et_lowering *lo, et_value v) {
+    int64_t bytes = et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, v)->shape);
+    return bytes / (lo->info[v.id].own ? lo->g->devices : 1) > lo->most_tagged;
+}
+
 int et_temp_for(et_lowering *lo, et_value v) {
     et_shape shape = et_val_of(lo->g, v)->shape;
-    bool partial = lo->info[v.id].partial;
+    bool partial = lo->info[v.id].partial, flagged = partial && has_flags(lo, v);
     shape.dtype = et_dtype_stored(shape.dtype);
+    if (flagged && !lo->info[v.id].own) shape.dtype = lo->parts;
     if (partial) {
         int loop[ET_MAX_LOOPS], n = loops_around(lo, v, loop);
         for (int i = 0; i < n; i++)
@@ -117,9 +124,7 @@ int et_temp_for(et_lowering *lo, et_value v) {
     sum->partial = lo->g->devices;
     int own = lo->info[v.id].own, n = shape.rank - et_val_of(lo->g, v)->shape.rank;
     sum->own = own ? own + n : 0;
-    sum->flagged =
-        et_shape_max_bytes(lo->g->exprs, &et_val_of(lo->g, v)->shape) / (own ? lo->g->devices : 1) >
-        lo->most_tagged;
+    sum->flagged = flagged;
     sum->max_bytes = et_tagged_bytes(sum, sum->max_bytes);
     return t;
 }

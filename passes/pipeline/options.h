@@ -34,6 +34,13 @@ typedef enum {
 } et_exchange;
 const char *et_exchange_name(int); /* NULL past the last one */
 
+/* What a device sends of a sum over devices that is exchanged with flags. */
+typedef enum {
+    ET_PARTS_F32, /* its part as it is */
+    ET_PARTS_BF16 /* rounded: half of the bytes */
+} et_parts_type;
+const char *et_parts_name(int); /* NULL past the last one */
+
 typedef struct {
     const et_machine *machine;
     const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
@@ -48,6 +55,7 @@ typedef struct {
     et_placement placement;
     et_flags flags;
     et_exchange exchange;
+    et_parts_type parts;
     bool experts_on_host;         /* weights of routed experts stay in host memory */
     et_features without;          /* what is left out */
     bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */

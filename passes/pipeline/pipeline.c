@@ -34,6 +34,11 @@ const char *et_exchange_name(int i) {
     return i >= 0 && i <= ET_EXCHANGE_ROWS ? names[i] : NULL;
 }
 
+const char *et_parts_name(int i) {
+    static const char *const names[] = {"f32", "bf16"};
+    return i >= 0 && i <= ET_PARTS_BF16 ? names[i] : NULL;
+}
+
 const char *et_flags_name(int i) {
     static const char *const names[] = {"auto", "all", "none"};
     return i >= 0 && i <= ET_FLAGS_NONE ? names[i] : NULL;

@@ -1,8 +1,9 @@
-/* check_devices FILE.etg N [--seeds K] [--set DIM=V]... [--exchange HOW] [--mutants LEAST]: divide
- * FILE among N devices, run the program of all of them in several legal orders, and compare outputs
- * and states, put together of their parts, with the graph interpreter on the whole graph. Then, of
- * the program changed in one place at a time, those that compute something else in some order must
- * be refused by the verifier, and be LEAST at least. Status 3: it cannot be divided. */
+/* check_devices FILE.etg N [--seeds K] [--set DIM=V]... [--exchange HOW] [--parts bf16] [--mutants
+ * LEAST]: divide FILE among N devices, run the program of all of them in several legal orders, and
+ * compare outputs and states, put together of their parts, with the graph interpreter on the whole
+ * graph. Then, of the program changed in one place at a time, those that compute something else in
+ * some order must be refused by the verifier, and be LEAST at least. Status 3: it cannot be
+ * divided. */
 #include "ir/graph/op_util.h"
 #include "ir/interp/interp.h"
 #include "ir/verify/verify.h"
@@ -304,9 +305,11 @@ static const char *option(int argc, char **argv, const char *name, const char *o
 int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
-    const et_pass_options opt = {.machine =
-                                     et_machine_for(option(argc, argv, "--target", "gfx942")),
-                                 .exchange = exchange_of(option(argc, argv, "--exchange", "auto"))};
+    const et_pass_options opt = {
+        .machine = et_machine_for(option(argc, argv, "--target", "gfx942")),
+        .exchange = exchange_of(option(argc, argv, "--exchange", "auto")),
+        .parts =
+            strcmp(option(argc, argv, "--parts", "f32"), "bf16") ? ET_PARTS_F32 : ET_PARTS_BF16};
     c.devices = argc > 2 ? atoi(argv[2]) : 0;
     bool ok = c.devices > 1 && c.devices <= MOST;
     c.g = ok ? tm_parse(c.a, d, argv[1]) : NULL;

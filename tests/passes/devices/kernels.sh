@@ -36,6 +36,7 @@ for how in flags rows; do
         done
     done
     check "$here/mlp.etg --exchange=$how" 4
+    check "$here/gqa.etg --exchange=$how --parts=bf16" 2 --set N=5
     check "$models/llama.etg --exchange=$how" 2 --set N=7
 done
 # What each device has a part of, had by all; caches may be stale, and links delay and reorder.
