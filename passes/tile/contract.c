@@ -109,6 +109,7 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     bool own = c->plain && !c->order && et_tile_own_rows(&c->t, s);
     et_tile_deal_waves(c, s, own);
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
+    if (!c->direct) s->wk = c->t.opt->machine->waves / s->wn; /* all of them fill the buffer */
     int at = f->lds_bytes;
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
