@@ -1,6 +1,6 @@
 #!/bin/sh
-# play.sh BIN WORK: a random program recorded and played on an emulated GPU; one whose results are said to be others is told of,
-# and the next has its turn.
+# play.sh BIN WORK: random programs recorded and played on an emulated GPU, of the event level and of the language, these also as
+# one kernel; one whose results are said to be others is told of, and the next has its turn.
 set -eu
 bin=$1 work=$2
 rm -rf "$work"
@@ -20,3 +20,17 @@ grep -q ' 1 kernels bad' out.txt
 status=0
 "$bin/device_play" --device emu:gfx942:cus=6:xcds=2 absent 7.safetensors > out.txt || status=$?
 test $status = 1
+
+# Of the language: one is not exact, one has states, one weights.
+"$bin/programs" --record . --target gfx942 --first 5 --programs 3
+for seed in 5 6 7; do "$bin/programs" --show $seed > $seed.etg; done
+"$bin/etcc" 5.etg 6.etg 7.etg --target=gfx942 -o mix.code
+all=near=5.safetensors,exact=6.safetensors,exact_2=7.safetensors
+set -- 5.code 5.safetensors 6.code 6.safetensors 7.code 7.safetensors mix.code $all
+"$bin/device_play" --device emu:gfx942:cus=6:xcds=2 --rounds 2 "$@"
+{ head -c -16 6.safetensors && echo 'what is not left'; } | head -c -1 > lie.safetensors
+status=0
+"$bin/device_play" --device emu:gfx942:cus=6:xcds=2 6.code lie.safetensors mix.code $all > out.txt || status=$?
+cat out.txt
+test $status = 1
+grep -q ' 1 wrong, 1 kernels bad' out.txt

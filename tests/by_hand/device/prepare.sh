@@ -11,7 +11,7 @@ bin=$(cd "$1" && pwd) src=$(cd "$here/../../.." && pwd) target=${3:-sm_90} few=$
 out=$(bundle_folder "$2")
 . "$here/../../support/lib.sh"
 cd "$out"
-mkdir bin lib kernels models programs random broken mix small pruned
+mkdir bin lib kernels models programs random language broken mix small pruned
 
 # ---- tools, without what only debuggers read
 bundle_tools etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play random_weights runtime_launch runtime_model runtime_session
@@ -117,5 +117,6 @@ done
 
 # ---- random programs
 "$bin/stress" --record random --target "$target" --programs "${RANDOM_PROGRAMS:-60}"
+"$bin/programs" --record language --target "$target" --programs "${RANDOM_PROGRAMS:-60}"
 
 bundle_done 100 "$target"

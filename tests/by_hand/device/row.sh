@@ -103,6 +103,13 @@ random() { # SEED...: ROUNDS rounds of all kernels of these programs
     device_play --device "$DEVICE" --rounds "$ROUNDS" $list
 }
 
+# shellcheck disable=SC2086
+language() { # SEED...: rounds of the kernels of these programs
+    list=''
+    for s in "$@"; do list="$list language/$s.code language/$s.safetensors"; done
+    device_play --device "$DEVICE" --rounds 6 $list
+}
+
 sanitized() { # TOOL SEED: the vendor's checker over small programs
     compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 5 etrun broken/good.static --set N=5 --in broken/x.safetensors \
         --weights broken/w.safetensors --device "$DEVICE" --wait-limit 60 &&

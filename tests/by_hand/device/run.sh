@@ -143,6 +143,11 @@ while read -r group; do
     # shellcheck disable=SC2086
     test_row "random.${group%% *}" 60 random $group < /dev/null
 done < "$work/groups"
+for c in language/*.code; do basename "$c" .code; done | sort -n | xargs -n 20 > "$work/groups"
+while read -r group; do
+    # shellcheck disable=SC2086
+    test_row "language.${group%% *}" 60 language $group < /dev/null
+done < "$work/groups"
 
 for how in $schedules; do
     test_row "bits.mlp.$how" 60 sizes mlp $how

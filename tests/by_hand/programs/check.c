@@ -7,6 +7,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt_dtype.h"
+#include "tests/by_hand/programs/record.h"
 #include "tests/support/random_model.h"
 #include <math.h>
 #include <stdlib.h>
@@ -406,6 +407,41 @@ static void device_text(struct check *c, const char *target, int which, char *ou
              which && cus > 2 && draw(c, 4) == 0 ? ":starve=1" : "");
 }
 
+/* ---- for a device elsewhere ---- */
+
+static bool record(const struct check *c) {
+    recording *r = record_begin(c->bound);
+    char name[256];
+    for (int l = 0; l < LAUNCHES; l++) {
+        for (int s = 0; s < et_sym_count(c->g->exprs); s++) {
+            int32_t n = (int32_t)c->syms[l][s];
+            snprintf(name, sizeof name, "0.%d/dim/%.200s", l, et_sym_name(c->g->exprs, s));
+            record_add(r, name, ET_I32, 1, &n);
+        }
+        for (int v = 1; v < c->g->nvals; v++) {
+            const et_val *val = &c->g->vals[v];
+            const void *data = c->before[l][v];
+            if (!data && !c->want[l][v]) continue;
+            int64_t n = elements_at(c, val, c->syms[l]);
+            bool once = val->kind == ET_V_WEIGHT || val->kind == ET_V_STATE;
+            snprintf(name, sizeof name, "%s/%.200s",
+                     val->kind == ET_V_WEIGHT  ? "weight"
+                     : val->kind == ET_V_STATE ? "0/state"
+                     : l                       ? "0.1/in"
+                                               : "0.0/in",
+                     val->name);
+            if (data && (!once || !l)) record_add(r, name, val->shape.dtype, n, data);
+            if (!c->want[l][v]) continue;
+            snprintf(name, sizeof name, "0.%d/%s/%.200s", l,
+                     is_near(c, val->name) ? "near" : "equal", val->name);
+            record_add(r, name, val->shape.dtype, n, tm_bytes(c->a, c->want[l][v]));
+        }
+    }
+    snprintf(name, sizeof name, "%.200s/%llu.safetensors", c->o->record,
+             (unsigned long long)c->o->seed);
+    return record_end(r, name);
+}
+
 /* ---- one target ---- */
 
 struct source {
@@ -479,7 +515,9 @@ static check_result check_target(struct check *c, const char *target) {
     char how[sizeof c->how];
     memcpy(how, c->how, sizeof how);
     c->n->kernels += !c->o->interpreters;
-    for (int i = 0; !r && !c->o->interpreters && i < DEVICES; i++) {
+    if (!r && c->o->record && !record(c)) r = CHECK_KERNEL;
+    bool launch = !c->o->interpreters && !c->o->record;
+    for (int i = 0; !r && launch && i < DEVICES; i++) {
         char spec[128];
         if (c->o->device) {
             int workgroups = i ? 1 + draw(c, 40) : 0;
@@ -512,8 +550,8 @@ check_result check_program(const char *text, const check_options *o, check_total
     }
     for (int l = 0; !r && l < LAUNCHES; l++)
         r = interpret_graph(&c, l);
-    if (!r && o->device) r = check_target(&c, o->target);
-    for (int t = 0, other = draw(&c, 4); !r && !o->device && t < TARGETS; t++) {
+    if (!r && o->target) r = check_target(&c, o->target);
+    for (int t = 0, other = draw(&c, 4); !r && !o->target && t < TARGETS; t++) {
         static const char *const others[] = {"gfx90a", "gfx950", "gfx1100", "gfx1201"};
         r = check_target(&c, t ? others[other] : "gfx942");
     }

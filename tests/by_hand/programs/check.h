@@ -27,7 +27,9 @@ typedef struct {
     const char
         *device; /* the kernels run there, for TARGET alone; NULL: two emulated GPUs of two */
     const char *target;
-    FILE *why; /* what differs is told here, or NULL */
+    const char *record; /* a folder: nothing is launched, and what launches are given and must leave
+                           goes there, into SEED.safetensors; or NULL */
+    FILE *why;          /* what differs is told here, or NULL */
 } check_options;
 
 typedef struct {

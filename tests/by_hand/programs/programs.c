@@ -1,13 +1,13 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--flag-in-data]
  * [--keep FOLDER]
- *          [--kind any|mixed|chains|odd|shapes|wide] [--device NAME --target ISA] [--tries N]
- * [--not-finite N] |
- * --show SEED | --file FILE
- * [--first SEED]
+ *          [--kind any|mixed|chains|odd|shapes|wide] [--device NAME|--record FOLDER --target ISA]
+ *          [--tries N] [--not-finite N] | --show SEED | --file FILE [--first SEED]
  *
  * Random legal programs (generate.h): each must compile, and the graph interpreter, the task
  * interpreter and the kernels of two GPUs must agree (check.h). What fails is made smaller
- * (shrink.h) and kept. Programs run in a process of their own, which is replaced when it dies. */
+ * (shrink.h) and kept. Programs run in a process of their own, which is replaced when it dies. With
+ * --record kernels are not launched: FOLDER/SEED.code and FOLDER/SEED.safetensors are for
+ * ../device/play.c. */
 #include "codegen/codegen.h"
 #include "tests/by_hand/programs/check.h"
 #include "tests/by_hand/programs/generate.h"
@@ -27,7 +27,7 @@ enum { SECONDS_PER_PROGRAM = 20, RESULTS = CHECK_DIED + 1, MEMORY_GIB = 8 };
 struct options {
     uint64_t programs, first, show;
     double seconds;
-    const char *keep, *file, *device, *target;
+    const char *keep, *file, *device, *record, *target;
     int tries;
     long not_finite; /* so many results are, or -1 */
     bool interpreters, big, flags;
@@ -67,8 +67,12 @@ static void limit(const struct options *o) {
 
 static check_result check(const struct options *o, const char *text, uint64_t seed, FILE *why,
                           check_totals *n) {
+    char recorded[4096];
+    snprintf(recorded, sizeof recorded, "%s/%llu.code", o->record ? o->record : "",
+             (unsigned long long)seed);
     check_options c = {.seed = seed,
-                       .kernel = o->kernel,
+                       .kernel = o->record ? recorded : o->kernel,
+                       .record = o->record,
                        .interpreters = o->interpreters,
                        .flags = o->flags,
                        .device = o->device,
@@ -183,8 +187,9 @@ static int run(const struct options *o, struct shared *s) {
         printf("%llu %s%s", (unsigned long long)count[r], check_name((check_result)r),
                r + 1 < RESULTS ? ", " : "\n");
     /* Nothing is left out: every program has its kernels, every kernel its launches. */
-    bool all = o->interpreters || (t->kernels == (o->device ? n : 2 * n) &&
-                                   t->launches == CHECK_LAUNCHES * t->kernels);
+    uint64_t launches = o->record ? 0 : CHECK_LAUNCHES * t->kernels;
+    bool all =
+        o->interpreters || (t->kernels == (o->target ? n : 2 * n) && t->launches == launches);
     if (!wrong && !all) printf("kernels or launches are missing\n");
     bool pinned = o->not_finite < 0 || t->not_finite == (uint64_t)o->not_finite;
     if (!pinned) printf("%ld results were to be not finite\n", o->not_finite);
@@ -227,6 +232,8 @@ static bool options(struct options *o, int argc, char **argv) {
             o->keep = v;
         else if (!strcmp(argv[i - 1], "--device"))
             o->device = v;
+        else if (!strcmp(argv[i - 1], "--record"))
+            o->record = v;
         else if (!strcmp(argv[i - 1], "--target"))
             o->target = v;
         else if (!strcmp(argv[i - 1], "--file"))
@@ -236,7 +243,8 @@ static bool options(struct options *o, int argc, char **argv) {
         else
             return false;
     }
-    return !o->device == !o->target && (!o->target || et_target_find(o->target));
+    bool elsewhere = o->device || o->record;
+    return elsewhere == (o->target != NULL) && (!o->target || et_target_find(o->target));
 }
 
 int main(int argc, char **argv) {
