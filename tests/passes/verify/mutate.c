@@ -16,8 +16,8 @@ struct saved {
 };
 
 const char *const mutate_kind_name[MUTATE_KINDS] = {
-    "waits",    "notifies", "wait maps", "notify maps", "one size", "counts", "scopes",
-    "counters", "memory",   "extents",   "order",       "unfenced", "streams"};
+    "waits",    "notifies", "wait maps", "notify maps", "one size", "counts",  "scopes",
+    "counters", "memory",   "extents",   "order",       "unfenced", "streams", "turns"};
 
 struct mutation {
     et_program *p;
@@ -543,28 +543,33 @@ static void mutate_carried(struct mutation *m) {
             if (p->funcs[i].steps[k].tag.id) mutate_tag(m, &p->funcs[i], &p->funcs[i].steps[k]);
 }
 
+/* All that a grid waits for and tells, and how many tiles it has. */
+static void mutate_tasks(struct mutation *m, int g) {
+    et_program *p = m->p;
+    m->kind = MUTATE_WAIT;
+    for (int i = 0; i < p->grids[g].nwaits; i++)
+        mutate_wait(m, &p->grids[g], i);
+    for (int from = 0; from < p->ngrids; from++)
+        mutate_extra(m, from, g);
+    m->kind = MUTATE_NOTIFY;
+    for (int i = 0; i < p->grids[g].nnotifies; i++)
+        mutate_notify(m, &p->grids[g], i);
+    m->kind = MUTATE_WAIT_MAP;
+    for (int i = 0; i < p->grids[g].nwaits; i++)
+        mutate_wait_maps(m, &p->grids[g], &p->grids[g].waits[i]);
+    m->kind = MUTATE_NOTIFY_MAP;
+    for (int i = 0; i < p->grids[g].nnotifies; i++)
+        mutate_notify_maps(m, &p->grids[g], &p->grids[g].notifies[i]);
+    m->kind = MUTATE_ONE_SIZE;
+    mutate_at_size(m, &p->grids[g]);
+    mutate_grid(m, &p->grids[g]);
+}
+
 void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
     struct mutation m = {.p = p, .x = p->g->exprs, .fn = fn, .ctx = ctx};
     save(&m);
-    for (int g = 0; g < p->ngrids; g++) {
-        m.kind = MUTATE_WAIT;
-        for (int i = 0; i < p->grids[g].nwaits; i++)
-            mutate_wait(&m, &p->grids[g], i);
-        for (int from = 0; from < p->ngrids; from++)
-            mutate_extra(&m, from, g);
-        m.kind = MUTATE_NOTIFY;
-        for (int i = 0; i < p->grids[g].nnotifies; i++)
-            mutate_notify(&m, &p->grids[g], i);
-        m.kind = MUTATE_WAIT_MAP;
-        for (int i = 0; i < p->grids[g].nwaits; i++)
-            mutate_wait_maps(&m, &p->grids[g], &p->grids[g].waits[i]);
-        m.kind = MUTATE_NOTIFY_MAP;
-        for (int i = 0; i < p->grids[g].nnotifies; i++)
-            mutate_notify_maps(&m, &p->grids[g], &p->grids[g].notifies[i]);
-        m.kind = MUTATE_ONE_SIZE;
-        mutate_at_size(&m, &p->grids[g]);
-        mutate_grid(&m, &p->grids[g]);
-    }
+    for (int g = 0; g < p->ngrids; g++)
+        mutate_tasks(&m, g);
     m.kind = MUTATE_ORDER;
     mutate_order(&m, p->first, p->count);
     for (int e = 0; e < p->nevents; e++)
@@ -574,4 +579,11 @@ void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
         mutate_memory(&m, t);
     m.kind = MUTATE_CARRIED;
     mutate_carried(&m);
+}
+
+void mutate_two(et_program *p, int a, int b, mutant_fn fn, void *ctx) {
+    struct mutation m = {.p = p, .x = p->g->exprs, .fn = fn, .ctx = ctx};
+    save(&m);
+    mutate_tasks(&m, a);
+    mutate_tasks(&m, b);
 }

@@ -20,6 +20,7 @@ typedef enum {
     MUTATE_ORDER,    /* of grids in the program */
     MUTATE_CARRIED,  /* which events have fences, and tags */
     MUTATE_STREAM,   /* which weights come ahead of tasks, and from where */
+    MUTATE_TURNS,    /* which tiles are claimed in turn */
     MUTATE_KINDS
 } mutate_kind;
 extern const char *const mutate_kind_name[MUTATE_KINDS];
@@ -38,6 +39,11 @@ typedef void (*mutant_fn)(void *ctx, et_program *p, const mutant *);
 
 /* Every wait, notify, event and temporary, each in all the ways listed in mutate.c. */
 void mutate_all(et_program *p, mutant_fn, void *ctx);
+/* What two grids wait for and tell, and how many tiles they have. */
+void mutate_two(et_program *p, int a, int b, mutant_fn, void *ctx);
+/* Any two grids one behind the other claimed in turn, and each of mutate_two of those that may be:
+ * mutate_turns.c. */
+void mutate_turns(et_program *p, mutant_fn, void *ctx);
 /* The same of streams: mutate_streams.c. */
 void mutate_streams(et_program *p, mutant_fn, void *ctx);
 

@@ -388,6 +388,39 @@ static bool reaches(struct check *c, et_scope scope, int a, int b) {
     return scope == ET_SCOPE_DIE && slice_of(c, a) >= 0 && slice_of(c, a) == slice_of(c, b);
 }
 
+/* The grid before GRID in its list, or -1. */
+static int grid_before(const et_program *p, int first, int count, int grid) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &p->items[i];
+        if (it->kind == ET_P_GRID && it->index == grid)
+            return i > first && it[-1].kind == ET_P_GRID ? it[-1].index : -1;
+        int in = it->kind == ET_P_LOOP ? grid_before(p, it->first, it->count, grid) : -1;
+        if (in >= 0) return in;
+    }
+    return -1;
+}
+
+/* Of tasks that one workgroup claims in turn: is EARLIER's turn after TASK's? A block of the grid
+ * that is BEHIND comes when so many blocks more of the other have come, or all of them. */
+static bool comes_later(const struct check *c, int earlier, int task) {
+    const struct task *a = &c->o->task[earlier], *b = &c->o->task[task];
+    const et_grid *g = &c->p->grids[b->grid];
+    return g->behind && a->grid == grid_before(c->p, c->p->first, c->p->count, b->grid) &&
+           !memcmp(a->loop, b->loop, sizeof a->loop) && a->coord[0] >= b->coord[0] + g->behind;
+}
+
+/* Grids in turn have as many blocks. */
+static bool has_blocks(struct check *c, int task) {
+    const struct task *t = &c->o->task[task];
+    const et_grid *g = &c->p->grids[t->grid];
+    if (!g->behind) return true;
+    int other = grid_before(c->p, c->p->first, c->p->count, t->grid);
+    bool same = other >= 0 && c->p->funcs[g->func].ncoords &&
+                c->p->funcs[c->p->grids[other].func].ncoords &&
+                value(c, g->extent[0]) == value(c, c->p->grids[other].extent[0]);
+    return same || wrong(c, "other blocks", task, g->name);
+}
+
 /* All arrivals of the counter come first; add them and their pasts to TO. */
 static bool join(struct check *c, int task, int event, const int64_t *at, uint64_t *past) {
     const oracle *o = c->o;
@@ -397,7 +430,8 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
     if (c->word[w].n != need_of(c, ev, at) || c->astray) return wrong(c, "count", task, ev->name);
     for (int i = 0; i < c->word[w].n; i++) {
         int a = c->word[w].arrived[i];
-        if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
+        if (a >= task || comes_later(c, a, task))
+            return wrong(c, "waits for a later task", task, ev->name);
         if (!reaches(c, ev->scope, a, task)) continue;
         for (int which = ev->unfenced; which < 2; which++) {
             uint64_t *to = set_of(past, o, task, which), *from = set_of(past, o, a, which);
@@ -444,6 +478,7 @@ static bool check_task(struct check *c, int task, uint64_t *past) {
     const oracle *o = c->o;
     const et_grid *g = &c->p->grids[o->task[task].grid];
     enter(c, task);
+    if (!has_blocks(c, task)) return false;
     for (int i = 0; i < g->nwaits; i++)
         if (applies(c, task, g->waits[i].when) && !wait(c, task, &g->waits[i], past)) return false;
     for (int k = 0; k < 2 * o->words; k++) {

@@ -15,7 +15,8 @@ oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, i
 void oracle_destroy(oracle *);
 
 /* The events of P, which has the tasks the oracle was made of, let every task start in the end (one
- * workgroup, program order) and order every pair noted. WHY says what is wrong otherwise. */
+ * workgroup, program order, tiles that are claimed in turn in theirs) and order every pair noted.
+ * WHY says what is wrong otherwise. */
 bool oracle_accepts(oracle *, const et_program *p, char why[256]);
 
 #endif

@@ -1,7 +1,7 @@
-/* test_mutants [-v] [--machine NAME] [--every K] [--dynamic|--hybrid|--claimed] [--slices N]
- * [--evented|--placed] FILE...:
- * (.etg or .eti) change each program in one place at a time and see who notices; with --every only
- * one mutant in K, for programs that are slow to run.
+/* test_mutants [-v] [--machine NAME] [--every K] [--dynamic|--hybrid|--claimed|--turns]
+ *              [--slices N] [--evented|--placed] FILE...: (.etg or .eti) change each program in one
+ * place at a time and see who notices; with --every only one mutant in K, for programs that are
+ * slow to run; with --turns those alone of two grids of which tiles are claimed in turn.
  *
  * The oracle says which mutants change the meaning at some sizes; of those none may pass both the
  * verifier and the interpreter's race check. Mutants known to mean the same must pass both. */
@@ -263,7 +263,7 @@ static void judge(void *ctx, et_program *p, const mutant *m) {
 
 struct how {
     const char *machine;
-    bool verbose;
+    bool verbose, turns;
     int every, slices;
     et_stage to;
     et_schedule_kind schedule;
@@ -294,8 +294,9 @@ static bool run(const char *path, const struct how *how, struct score *sum) {
     if (ok) {
         t.dies = opt.machine->dies;
         choose_sizes(&t);
-        mutate_all(t.p, judge, &t);
-        mutate_streams(t.p, judge, &t);
+        if (!how->turns) mutate_all(t.p, judge, &t);
+        if (!how->turns) mutate_streams(t.p, judge, &t);
+        if (how->turns) mutate_turns(t.p, judge, &t);
     }
     const struct score *n = &t.n;
     printf(
@@ -334,6 +335,8 @@ int main(int argc, char **argv) {
             how.schedule = ET_SCHEDULE_HYBRID;
         else if (!strcmp(argv[i], "--claimed"))
             how.schedule = ET_SCHEDULE_CLAIMED;
+        else if (!strcmp(argv[i], "--turns"))
+            how.turns = true, how.schedule = ET_SCHEDULE_CLAIMED;
         else if (!strcmp(argv[i], "--evented"))
             how.to = ET_STAGE_EVENTED;
         else if (!strcmp(argv[i], "--placed"))
