@@ -16,20 +16,31 @@ enum kind {
 
 enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
 #define PATTERN (GGUF_EXAONE4 | GGUF_OLMO3) /* which layers slide is in the file */
-#define WINDOWS (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3)
+#define WINDOWS                                                                                    \
+    (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3 | GGUF_NEXT)
 #define CAPS (GGUF_GEMMA2 | GGUF_GEMMA3S)
+#define RECURRENT (GGUF_LFM2S | GGUF_KIMI_LINEAR | GGUF_GRANITE_HYBRID | GGUF_NEMOTRON_H)
+/* Sizes of heads that are not those of a decoder in general. */
+#define OTHER_HEADS (GGUF_LATENT | GGUF_GEMMA4 | GGUF_MAMBA2)
+#define OTHER_WIDTHS (GGUF_GEMMA4 | GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_QWEN3_5_MOE)
+#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2)
+#define NO_POSITIONS (GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_KIMI_LINEAR)
 #define LEARNED GGUF_BERT /* positions */
 #define TURNED (GGUF_ALL & ~LEARNED)
-#define QWEN_MIXTURE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE)
+#define SEES_ONE (GGUF_QWEN2_MOE | GGUF_QWEN3_NEXT | GGUF_QWEN3_5_MOE)
+#define QWEN_MIXTURE (SEES_ONE | GGUF_QWEN3_MOE)
+#define GRANITES (GGUF_GRANITE | GGUF_GRANITE_HYBRID)
 #define COHERES (GGUF_COHERE | GGUF_COHERE2)
-#define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2)
+#define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_LLAMA4)
 #define BY_NAME (QWEN_MIXTURE | GGUF_OLMOE | GGUF_LFM2_MOE)
-#define MIXTURE (LOCAL | BY_NAME | GGUF_SIGMOIDS)
+#define ROUTED (GGUF_SIGMOIDS | GGUF_DEEPSEEKS) /* words of DeepSeek's */
+#define MIXTURE (LOCAL | BY_NAME | ROUTED)
 /* The file may say that weights of experts add up to 1. */
-#define NORMED (QWEN_MIXTURE | GGUF_SIGMOIDS)
-#define LEADING (GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_ERNIE_MOE) /* dense layers first */
+#define NORMED (QWEN_MIXTURE | ROUTED | GGUF_NEMOTRON_H | GGUF_KIMI_LINEAR)
+#define SIGMOIDS                                                                                   \
+    (GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2 | GGUF_DEEPSEEK3 | GGUF_KIMI_LINEAR)
 /* A part of a head turns. */
-#define PARTIAL (GGUF_GLM4 | GGUF_GLM4_MOE | GGUF_PHI3 | GGUF_MINIMAX_M2)
+#define PARTIAL (GGUF_GLM4 | GGUF_GLM4_MOE | GGUF_PHI3 | GGUF_MINIMAX_M2 | GGUF_DELTA)
 
 static const struct {
     const char *key, *to;
@@ -37,68 +48,133 @@ static const struct {
     uint64_t families;
     unsigned need;
 } rows[] = {
-    {"context_length", "max_position_embeddings", INT, TURNED, NEED},
-    {"context_length", NULL, NOTHING, LEARNED, 0},
+    {"context_length", "max_position_embeddings", INT, TURNED & ~GGUF_MAMBA2, NEED},
+    {"context_length", NULL, NOTHING, LEARNED | GGUF_MAMBA2, 0},
     {"embedding_length", "hidden_size", INT, GGUF_ALL, NEED},
     {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
-    {"feed_forward_length", "intermediate_size", INT, GGUF_ALL, NEED},
-    {"attention.head_count", "num_attention_heads", INT, GGUF_ALL, NEED},
-    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_DECODERS & ~GGUF_LFM2S, 0},
-    {"attention.head_count_kv", NULL, ELSE, GGUF_LFM2S, NEED},
-    {"attention.key_length", "head_dim", INT, GGUF_DECODERS, 0},
+    {"feed_forward_length", "intermediate_size", INT,
+     GGUF_ALL & ~(OTHER_WIDTHS | GGUF_LLAMA4 | GGUF_GEMMA3N), NEED},
+    {"feed_forward_length", "intermediate_size_mlp", INT, GGUF_LLAMA4, NEED},
+    {"feed_forward_length", "intermediate_size", INT, GGUF_GEMMA3N, NEED},
+    {"feed_forward_length", NULL, ELSE, OTHER_WIDTHS, 0},
+    {"attention.head_count", "num_attention_heads", INT, GGUF_ALL & ~GGUF_MAMBA2, NEED},
+    {"attention.head_count", NULL, NOTHING, GGUF_MAMBA2, 0},
+    {"attention.head_count_kv", "num_key_value_heads", INT,
+     GGUF_DECODERS & ~(RECURRENT | OTHER_HEADS), 0},
+    {"attention.head_count_kv", NULL, ELSE, RECURRENT, NEED},
+    {"attention.head_count_kv", NULL, ELSE, OTHER_HEADS, 0},
+    {"attention.key_length", "head_dim", INT, GGUF_DECODERS & ~OTHER_HEADS, 0},
+    {"attention.key_length", NULL, ELSE, OTHER_HEADS, 0},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL,
-     GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | GGUF_LFM2S), NEED},
-    {"attention.layer_norm_rms_epsilon", "norm_eps", REAL, GGUF_LFM2S, NEED},
+     GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | GGUF_LFM2S | MIXERS), NEED},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", REAL, GGUF_MAMBA2, NEED},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", REAL, GGUF_NEMOTRON_H, 0},
+    {"attention.layer_norm_epsilon", NULL, ELSE, GGUF_NEMOTRON_H, 0},
+    {"attention.q_lora_rank", "q_lora_rank", INT, GGUF_LATENT, 0},
+    {"attention.kv_lora_rank", "kv_lora_rank", INT, GGUF_LATENT, NEED},
+    {"attention.key_length_mla", NULL, ELSE, GGUF_LATENT, 0},
+    {"attention.value_length_mla", NULL, ELSE, GGUF_LATENT, 0},
+    {"kda.head_dim", "linear_head_dim", INT, GGUF_KIMI_LINEAR, NEED},
+    {"attention.recurrent_layers", NULL, ELSE, GGUF_DELTA, 0},
+    {"full_attention_interval", NULL, ELSE, GGUF_DELTA, 0},
+    {"rope.dimension_sections", NULL, NOTHING, GGUF_DELTA, 0}, /* all alike for text */
+    {"ssm.conv_kernel", "linear_conv_kernel_dim", INT, GGUF_DELTA | GGUF_KIMI_LINEAR, NEED},
+    {"ssm.state_size", "linear_key_head_dim", INT, GGUF_DELTA, NEED},
+    {"ssm.group_count", "linear_num_key_heads", INT, GGUF_DELTA, NEED},
+    {"ssm.time_step_rank", "linear_num_value_heads", INT, GGUF_DELTA, NEED},
+    {"ssm.conv_kernel", "mamba_d_conv", INT, GGUF_GRANITE_HYBRID, NEED},
+    {"ssm.state_size", "mamba_d_state", INT, GGUF_GRANITE_HYBRID, NEED},
+    {"ssm.group_count", "mamba_n_groups", INT, GGUF_GRANITE_HYBRID, NEED},
+    {"ssm.time_step_rank", "mamba_n_heads", INT, GGUF_GRANITE_HYBRID, NEED},
+    {"ssm.conv_kernel", "conv_kernel", INT, GGUF_NEMOTRON_H | GGUF_MAMBA2, NEED},
+    {"ssm.state_size", "ssm_state_size", INT, GGUF_NEMOTRON_H, NEED},
+    {"ssm.state_size", "state_size", INT, GGUF_MAMBA2, NEED},
+    {"ssm.group_count", "n_groups", INT, GGUF_NEMOTRON_H | GGUF_MAMBA2, NEED},
+    {"ssm.time_step_rank", "mamba_num_heads", INT, GGUF_NEMOTRON_H, NEED},
+    {"ssm.time_step_rank", "num_heads", INT, GGUF_MAMBA2, NEED},
+    {"ssm.inner_size", NULL, ELSE, GGUF_DELTA | GGUF_STATES, NEED},
+    {"altup.active_idx", "altup_active_idx", INT, GGUF_GEMMA3N, NEED},
+    {"altup.num_inputs", "altup_num_inputs", INT, GGUF_GEMMA3N, NEED},
+    {"activation_sparsity_scale", NULL, ELSE, GGUF_GEMMA3N, 0},
+    {"embedding_length_per_layer_input", "hidden_size_per_layer_input", INT, GGUF_NEXT, NEED},
+    {"attention.shared_kv_layers", "num_kv_shared_layers", INT, GGUF_NEXT, NEED},
+    {"attention.key_length_swa", NULL, ELSE, GGUF_GEMMA4, 0},
+    {"attention.value_length_swa", NULL, ELSE, GGUF_GEMMA4, 0},
+    {"rope.dimension_count_swa", NULL, ELSE, GGUF_GEMMA4, 0},
+    {"attention.sliding_window", NULL, ELSE, GGUF_LLAMA4, 0},
     {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, COHERES, NEED},
+    {"moe_latent_size", "moe_latent_size", INT, GGUF_NEMOTRON_H, 0},
+    {"attention.layer_norm_rms_epsilon", "norm_eps", REAL, GGUF_LFM2S, NEED},
     {"attention.layer_norm_epsilon", "norm_epsilon", REAL, GGUF_STARCODER2, NEED},
     {"attention.temperature_scale", NULL, ELSE, GGUF_MINISTRAL3, 0},
     {"shortconv.l_cache", "conv_L_cache", INT, GGUF_LFM2S, NEED},
     {"logit_scale", "logit_scale", REAL, COHERES, NEED},
-    {"logit_scale", "logits_scaling", REAL, GGUF_GRANITE, NEED},
-    {"attention.scale", "attention_multiplier", REAL, GGUF_GRANITE, NEED},
-    {"embedding_scale", "embedding_multiplier", REAL, GGUF_GRANITE, NEED},
-    {"residual_scale", "residual_multiplier", REAL, GGUF_GRANITE, NEED},
+    {"logit_scale", "logits_scaling", REAL, GRANITES, NEED},
+    {"attention.scale", "attention_multiplier", REAL, GRANITES, NEED},
+    {"embedding_scale", "embedding_multiplier", REAL, GRANITES, NEED},
+    {"residual_scale", "residual_multiplier", REAL, GRANITES, NEED},
     {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, GGUF_BERT | GGUF_NOMIC_BERT, NEED},
     {"attention.layer_norm_epsilon", "norm_eps", REAL, GGUF_MODERN_BERT, NEED},
     {"rope.freq_base", "rope_theta", REAL, TURNED & ~GGUF_MODERN_BERT, 0},
     {"rope.freq_base", "global_rope_theta", REAL, GGUF_MODERN_BERT, 0},
-    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GGUF_GEMMA3S, 0},
+    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GGUF_GEMMA3S | GGUF_NEXT, 0},
     {"rope.freq_base_swa", "local_rope_theta", REAL, GGUF_MODERN_BERT, 0},
     {"rope.freq_base_swa", NULL, ELSE, GGUF_OLMO3, 0},
     {"attention.sliding_window", "sliding_window", INT, WINDOWS, 0},
     {"attention.sliding_window", "local_attention", INT, GGUF_MODERN_BERT, NEED},
     {"attn_logit_softcapping", "attn_logit_softcapping", REAL, CAPS, 0},
-    {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS | GGUF_NEXT, 0},
     {"expert_count", "num_local_experts", INT, LOCAL, NEED},
-    {"expert_count", "num_experts", INT, BY_NAME, NEED},
-    {"expert_count", "n_routed_experts", INT, GGUF_SIGMOIDS, NEED},
+    {"expert_count", "num_experts", INT, BY_NAME | GGUF_KIMI_LINEAR, NEED},
+    {"expert_count", "n_routed_experts", INT, ROUTED, NEED},
+    {"expert_count", "n_routed_experts", INT, GGUF_NEMOTRON_H, 0},
+    {"expert_count", "num_local_experts", INT, GGUF_GRANITE_HYBRID, 0},
+    {"expert_count", "num_experts", INT, GGUF_GEMMA4, 0},
+    {"expert_used_count", "num_experts_per_token", INT, GGUF_KIMI_LINEAR, NEED},
+    {"expert_used_count", "num_experts_per_tok", INT, GGUF_NEMOTRON_H | GGUF_GRANITE_HYBRID, 0},
+    {"expert_used_count", "top_k_experts", INT, GGUF_GEMMA4, 0},
+    {"expert_feed_forward_length", "intermediate_size", INT, GGUF_LLAMA4, NEED},
+    {"expert_feed_forward_length", "moe_intermediate_size", INT, GGUF_KIMI_LINEAR, NEED},
+    {"expert_feed_forward_length", "moe_intermediate_size", INT, GGUF_NEMOTRON_H | GGUF_GEMMA4, 0},
+    {"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size", INT,
+     GGUF_NEMOTRON_H, 0},
+    {"expert_shared_feed_forward_length", "shared_intermediate_size", INT, GGUF_GRANITE_HYBRID, 0},
+    {"expert_shared_count", "n_shared_experts", INT, GGUF_NEMOTRON_H, 0},
+    {"expert_shared_count", "num_shared_experts", INT, GGUF_KIMI_LINEAR, NEED},
+    {"expert_group_count", "num_expert_group", INT, GGUF_KIMI_LINEAR, 0},
+    {"expert_group_count", "n_group", INT, GGUF_NEMOTRON_H, 0},
+    {"expert_group_used_count", "topk_group", INT, GGUF_NEMOTRON_H | GGUF_KIMI_LINEAR, 0},
+    {"expert_weights_scale", "routed_scaling_factor", REAL, GGUF_NEMOTRON_H | GGUF_KIMI_LINEAR, 0},
     {"expert_count", "moe_num_experts", INT, GGUF_ERNIE_MOE, NEED},
     {"expert_used_count", "num_experts_per_tok", INT, MIXTURE, NEED},
     {"expert_used_count", "moe_k", INT, GGUF_ERNIE_MOE, NEED},
     {"expert_feed_forward_length", "moe_intermediate_size", INT,
      (MIXTURE | GGUF_ERNIE_MOE) & ~(LOCAL | GGUF_OLMOE), NEED},
     {"expert_feed_forward_length", "intermediate_size", INT, GGUF_MINIMAX_M2, NEED},
-    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, GGUF_QWEN2_MOE,
-     NEED},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, SEES_ONE, NEED},
     {"expert_shared_feed_forward_length", NULL, NOTHING, GGUF_ERNIE_MOE, 0}, /* as its tensors */
-    {"expert_shared_count", "n_shared_experts", INT, GGUF_SIGMOIDS, NEED},
+    {"expert_shared_count", "n_shared_experts", INT, ROUTED, NEED},
     {"expert_shared_count", "moe_num_shared_experts", INT, GGUF_ERNIE_MOE, 0},
-    {"leading_dense_block_count", "first_k_dense_replace", INT, GGUF_SIGMOIDS, NEED},
+    {"leading_dense_block_count", "first_k_dense_replace", INT, ROUTED | GGUF_KIMI_LINEAR, NEED},
     {"leading_dense_block_count", "num_dense_layers", INT, GGUF_LFM2_MOE, NEED},
     {"leading_dense_block_count", "moe_layer_start_index", INT, GGUF_ERNIE_MOE, NEED},
     {"interleave_moe_layer_step", "moe_layer_interval", INT, GGUF_ERNIE_MOE, NEED},
-    {"expert_group_count", "n_group", INT, GGUF_SIGMOIDS, 0},
-    {"expert_group_used_count", "topk_group", INT, GGUF_SIGMOIDS, 0},
-    {"expert_weights_scale", "routed_scaling_factor", REAL, GGUF_SIGMOIDS, 0},
-    {"expert_gating_func", NULL, ELSE, GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2, 0},
-    {"nextn_predict_layers", NULL, ELSE, GGUF_GLM4_MOE, 0},
+    {"interleave_moe_layer_step", "interleave_moe_layer_step", INT, GGUF_LLAMA4, NEED},
+    {"expert_group_count", "n_group", INT, ROUTED, 0},
+    {"expert_group_used_count", "topk_group", INT, ROUTED, 0},
+    {"expert_weights_scale", "routed_scaling_factor", REAL, ROUTED, 0},
+    {"expert_gating_func", NULL, ELSE, SIGMOIDS | GGUF_DEEPSEEK2 | GGUF_NEMOTRON_H | GGUF_LLAMA4,
+     0},
+    {"nextn_predict_layers", NULL, ELSE, GGUF_DECODERS, 0},
     {"expert_weights_norm", NULL, ELSE, NORMED, 0},
     {"attention.head_count_kv", NULL, ELSE, GGUF_ENCODERS, 0},
     {"attention.key_length", NULL, ELSE, GGUF_ENCODERS, 0},
     {"attention.value_length", NULL, ELSE, GGUF_ALL, 0},
+    {"vocab_size_per_layer_input", NULL, NOTHING, GGUF_NEXT, 0},
     {"attention.causal", NULL, ELSE, GGUF_ALL, 0},
     {"attention.scale", NULL, ELSE, CAPS, 0},
-    {"attention.sliding_window_pattern", NULL, ELSE, CAPS | GGUF_MODERN_BERT | PATTERN, 0},
+    {"attention.sliding_window_pattern", NULL, ELSE, CAPS | GGUF_MODERN_BERT | PATTERN | GGUF_NEXT,
+     0},
     {"rope.dimension_count", NULL, ELSE, TURNED, 0},
     {"rope.scaling.type", NULL, ELSE, TURNED, 0},
     {"rope.scaling.factor", NULL, ELSE, TURNED, 0},
@@ -106,10 +182,11 @@ static const struct {
     {"rope.scaling.original_context_length", NULL, ELSE, TURNED, 0},
     {"rope.scaling.attn_factor", NULL, ELSE, TURNED, 0},
     {"rope.scaling.yarn_attn_factor", NULL, ELSE, TURNED, 0},
-    {"rope.scaling.yarn_log_multiplier", NULL, ELSE, GGUF_MINISTRAL3, 0},
+    {"rope.scaling.yarn_log_multiplier", NULL, ELSE, GGUF_MINISTRAL3 | GGUF_DEEPSEEKS, 0},
     {"rope.scaling.yarn_beta_fast", NULL, ELSE, TURNED, 0},
     {"rope.scaling.yarn_beta_slow", NULL, ELSE, TURNED, 0},
-    {"rope.scaling.finetuned", NULL, NOTHING, TURNED, 0},
+    {"rope.scaling.finetuned", NULL, NOTHING, TURNED & ~GGUF_GRANITE_HYBRID, 0},
+    {"rope.scaling.finetuned", NULL, ELSE, GGUF_GRANITE_HYBRID, 0}, /* are there any? */
     {"vocab_size", NULL, NOTHING, GGUF_ALL, 0}, /* the embedding has as many rows */
     {"pooling_type", NULL, ELSE, GGUF_ALL, 0},
     {"dense_2_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0}, /* sizes of the tensors */
@@ -198,8 +275,13 @@ static int64_t field(const json_t *config, const char *name) {
     return json_integer_value(json_object_get(config, name));
 }
 
-static bool must_be(const struct gguf *g, const struct gguf_family *f, const char *name,
-                    int64_t want, const char *of) {
+bool gguf_fail_key(const struct gguf *g, const struct gguf_family *f, const char *key,
+                   const char *why) {
+    return fail_key(g, gguf_key(g, f, key), why);
+}
+
+bool gguf_must_be(const struct gguf *g, const struct gguf_family *f, const char *name, int64_t want,
+                  const char *of) {
     const char *key = gguf_key(g, f, name);
     int64_t n;
     char why[120];
@@ -213,10 +295,10 @@ static bool must_be(const struct gguf *g, const struct gguf_family *f, const cha
 /* Heads of an encoder of texts: all have keys of their own, and share its width. */
 static bool check_heads(const struct gguf *g, const struct gguf_family *f, int64_t heads,
                         int64_t dim) {
-    return must_be(g, f, "attention.head_count_kv", heads, "the number of heads") &&
-           must_be(g, f, "attention.key_length", dim, "the width of heads") &&
-           must_be(g, f, "attention.value_length", dim, "the width of heads") &&
-           must_be(g, f, "rope.dimension_count", dim, "the width of heads");
+    return gguf_must_be(g, f, "attention.head_count_kv", heads, "the number of heads") &&
+           gguf_must_be(g, f, "attention.key_length", dim, "the width of heads") &&
+           gguf_must_be(g, f, "attention.value_length", dim, "the width of heads") &&
+           gguf_must_be(g, f, "rope.dimension_count", dim, "the width of heads");
 }
 
 /* Does a token see those that come after it? */
@@ -230,6 +312,20 @@ static bool put_direction(const struct gguf *g, const struct gguf_family *f, jso
     else if (!causal)
         json_object_set_new(config, "is_causal", json_false());
     return true;
+}
+
+bool gguf_layer_int(const struct gguf *g, const struct gguf_family *f, const char *name,
+                    int64_t layer, int64_t layers, int64_t otherwise, int64_t *out) {
+    const char *key = gguf_key(g, f, name);
+    const struct gguf_value *v = gguf_find(g, key);
+    bool list = v && v->type == GGUF_ARRAY;
+    *out = otherwise;
+    if (!v) return true;
+    if (list && v->count < (uint64_t)layers)
+        return fail_key(g, key, "has not one number for each layer");
+    if (!gguf_item_int(v, list ? (uint64_t)layer : 0, out))
+        return fail_key(g, key, "is no integer");
+    return (*out >= 0 && *out <= INT32_MAX) || fail_key(g, key, "is out of range");
 }
 
 /* How much of a head turns. */
@@ -246,29 +342,9 @@ static bool put_turning(const struct gguf *g, const struct gguf_family *f, int64
     return true;
 }
 
-/* Of a layer without heads of keys it is a short convolution. */
-static bool put_layer_kinds(const struct gguf *g, const struct gguf_family *f, json_t *config) {
-    const char *key = gguf_key(g, f, "attention.head_count_kv");
-    const struct gguf_value *v = gguf_find(g, key);
-    int64_t n, heads = 0, layers = field(config, "num_hidden_layers");
-    if (!v || (uint64_t)layers != v->count || layers > 10000)
-        return fail_key(g, key, "has not one number for each layer");
-    json_t *types = json_array();
-    json_object_set_new(config, "layer_types", types);
-    for (int64_t l = 0; l < layers; l++) {
-        if (!gguf_item_int(v, (uint64_t)l, &n)) return fail_key(g, key, "is no integer");
-        if (n && heads && n != heads)
-            return fail_key(g, key, "differs from layer to layer, which is not supported");
-        if (n) heads = n;
-        json_array_append_new(types, json_string(n ? "full_attention" : "conv"));
-    }
-    if (heads < 1 || heads > INT32_MAX) return fail_key(g, key, "is out of range");
-    json_object_set_new(config, "num_key_value_heads", json_integer(heads));
-    return true;
-}
-
 static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     int64_t heads = field(config, "num_attention_heads"), wide = field(config, "hidden_size");
+    if (f->bit & OTHER_HEADS) return put_direction(g, f, config);
     if (!heads) return fail_key(g, gguf_key(g, f, "attention.head_count"), "is 0");
     if (!json_object_get(config, "head_dim") && wide % heads)
         return fail_key(g, gguf_key(g, f, "embedding_length"),
@@ -281,9 +357,11 @@ static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t 
     if (!json_object_get(config, "head_dim"))
         json_object_set_new(config, "head_dim", json_integer(wide / heads));
     int64_t dim = field(config, "head_dim");
-    return must_be(g, f, "attention.value_length", dim, "the length of keys") &&
-           (f->bit & PARTIAL ? put_turning(g, f, dim, config)
-                             : must_be(g, f, "rope.dimension_count", dim, "the width of heads")) &&
+    if (f->bit & GGUF_NEMOTRON_H) return put_direction(g, f, config); /* no positions */
+    return gguf_must_be(g, f, "attention.value_length", dim, "the length of keys") &&
+           (f->bit & PARTIAL
+                ? put_turning(g, f, dim, config)
+                : gguf_must_be(g, f, "rope.dimension_count", dim, "the width of heads")) &&
            put_direction(g, f, config);
 }
 
@@ -296,11 +374,11 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         const char *name;
         double value;
     } defaults[] = {
-        {GGUF_DECODERS & ~GGUF_GEMMA3S, "rope_theta", 10000},
-        {GGUF_SIGMOIDS | GGUF_LFM2_MOE, "routed_scaling_factor", 1},
+        {GGUF_DECODERS & ~(GGUF_GEMMA3S | GGUF_NEXT | NO_POSITIONS), "rope_theta", 10000},
+        {ROUTED | GGUF_LFM2_MOE | GGUF_KIMI_LINEAR, "routed_scaling_factor", 1},
         {GGUF_NOMIC_BERT, "rope_theta", 10000},
-        {GGUF_GEMMA3S, "rope_theta", 1000000},
-        {GGUF_GEMMA3S, "rope_local_base_freq", 10000},
+        {GGUF_GEMMA3S | GGUF_NEXT, "rope_theta", 1000000},
+        {GGUF_GEMMA3S | GGUF_NEXT, "rope_local_base_freq", 10000},
         {GGUF_MODERN_BERT, "global_rope_theta", 10000},
         {GGUF_MODERN_BERT, "local_rope_theta", 10000},
         {GGUF_GEMMA2, "attn_logit_softcapping", 50},
@@ -311,7 +389,7 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
             json_object_set_new(config, defaults[i].name, json_real(defaults[i].value));
     if (f->bit == GGUF_GEMMA2 && !json_object_get(config, "sliding_window"))
         json_object_set_new(config, "sliding_window", json_integer(4096));
-    if (f->bit & GGUF_SIGMOIDS) {
+    if (f->bit & ROUTED) {
         if (!json_object_get(config, "n_group"))
             json_object_set_new(config, "n_group", json_integer(1));
         if (!json_object_get(config, "topk_group"))
@@ -329,27 +407,28 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         json_object_set_new(config, "hidden_act", json_string("relu2"));
     else if (f->bit == GGUF_STARCODER2)
         json_object_set_new(config, "hidden_act", json_string("gelu_pytorch_tanh"));
-    else if (f->bit & (GGUF_GEMMA | CAPS))
+    else if (f->bit & (GGUF_GEMMA | CAPS | GGUF_NEXT))
         json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
     else if (f->bit == GGUF_MODERN_BERT)
         json_object_set_new(config, "hidden_activation", json_string("gelu"));
     else if (f->bit == GGUF_BERT)
         json_object_set_new(config, "hidden_act", json_string("gelu"));
-    else
+    else if (f->bit != GGUF_NEMOTRON_H)
         json_object_set_new(config, "hidden_act", json_string("silu"));
 }
 
 /* Are the weights of the chosen experts made to add up to 1? Files seldom say it. */
 static bool put_experts(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     bool normed;
-    bool usual = f->bit == GGUF_QWEN3_MOE || f->bit & GGUF_LFM2_MOE;
+    bool usual = f->bit & (GGUF_QWEN3_MOE | GGUF_LFM2_MOE | GGUF_DELTA | GGUF_KIMI_LINEAR);
     int64_t how;
     if (!gguf_get_bool(g, gguf_key(g, f, "expert_weights_norm"), usual, &normed) ||
         !gguf_get_int(g, gguf_key(g, f, "expert_gating_func"), SIGMOID, &how))
         return false;
-    if (how != SIGMOID && f->bit & (GGUF_SIGMOIDS | GGUF_LFM2_MOE | GGUF_MINIMAX_M2))
+    if (how != SIGMOID && f->bit & (SIGMOIDS | GGUF_NEMOTRON_H | GGUF_LLAMA4))
         return fail_key(g, gguf_key(g, f, "expert_gating_func"), "is no sigmoid (2)");
-    json_object_set_new(config, "norm_topk_prob", json_boolean(normed));
+    json_object_set_new(config, f->bit == GGUF_KIMI_LINEAR ? "moe_renormalize" : "norm_topk_prob",
+                        json_boolean(normed));
     return true;
 }
 
@@ -422,7 +501,8 @@ static const struct {
 } flags[] = {
     {"attention_bias", "blk.0.attn_q.bias",
      GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS | GGUF_GLM4 |
-         GGUF_GLM4_MOE | GGUF_DOTS1 | GGUF_OLMO2 | GGUF_OLMO3 | GGUF_OLMOE | COHERES},
+         GGUF_GLM4_MOE | GGUF_DOTS1 | GGUF_OLMO2 | GGUF_OLMO3 | GGUF_OLMOE | COHERES |
+         GGUF_GRANITE_HYBRID | GGUF_LLAMA4},
     {"attention_out_bias", "blk.0.attn_output.bias", GGUF_SEED_OSS},
     {"mlp_bias", "blk.0.ffn_up.bias",
      GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS},
@@ -489,13 +569,16 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
     for (int i = 0; i < ROWS; i++)
         if (rows[i].to && rows[i].families & f->bit && !put_row(g, f, i, config)) return false;
     put_defaults(f, config);
-    return check_file(g, f) && refuse_unknown(g, f) &&
-           (!(f->bit & GGUF_LFM2S) || put_layer_kinds(g, f, config)) && put_heads(g, f, config) &&
+    return check_file(g, f) && refuse_unknown(g, f) && drop_drafts(g, f, config) &&
+           gguf_put_kind(g, f, config) && put_heads(g, f, config) &&
            (!(f->bit & CAPS) || put_score_scale(g, f, config)) &&
-           (!(f->bit & (CAPS | GGUF_MODERN_BERT | PATTERN)) || put_layer_types(g, f, config)) &&
+           (!(f->bit & (CAPS | GGUF_MODERN_BERT | PATTERN | GGUF_NEXT)) ||
+            put_layer_types(g, f, config)) &&
            (!(f->bit & GGUF_ENCODERS) || put_tables(g, f, config)) &&
-           (!(f->bit & MIXTURE) || put_experts(g, f, config)) && drop_drafts(g, f, config) &&
-           put_tensors(g, f, config) && put_tokens(g, config) && gguf_rope(g, f, config);
+           (!(f->bit & (MIXTURE | GGUF_KIMI_LINEAR | GGUF_NEMOTRON_H)) ||
+            put_experts(g, f, config)) &&
+           put_tensors(g, f, config) && put_tokens(g, config) &&
+           (f->bit & NO_POSITIONS || gguf_rope(g, f, config));
 }
 
 json_t *gguf_config(const struct gguf *g, const struct gguf_family *f, const char *dtype) {

@@ -45,6 +45,23 @@ struct json_t;
 #define GGUF_PHI3 (UINT64_C(1) << 32)
 #define GGUF_LFM2 (UINT64_C(1) << 33)
 #define GGUF_LFM2_MOE (UINT64_C(1) << 34)
+#define GGUF_DEEPSEEK2 (UINT64_C(1) << 35)
+#define GGUF_DEEPSEEK3 (UINT64_C(1) << 36)
+#define GGUF_KIMI_LINEAR (UINT64_C(1) << 37)
+#define GGUF_QWEN3_NEXT (UINT64_C(1) << 38)
+#define GGUF_QWEN3_5 (UINT64_C(1) << 39)
+#define GGUF_QWEN3_5_MOE (UINT64_C(1) << 40)
+#define GGUF_GRANITE_HYBRID (UINT64_C(1) << 41)
+#define GGUF_NEMOTRON_H (UINT64_C(1) << 42)
+#define GGUF_LLAMA4 (UINT64_C(1) << 43)
+#define GGUF_GEMMA3N (UINT64_C(1) << 44)
+#define GGUF_GEMMA4 (UINT64_C(1) << 45)
+#define GGUF_MAMBA2 (UINT64_C(1) << 46)
+#define GGUF_DEEPSEEKS (GGUF_DEEPSEEK2 | GGUF_DEEPSEEK3)
+#define GGUF_LATENT (GGUF_DEEPSEEKS | GGUF_KIMI_LINEAR) /* keys and values of a latent */
+#define GGUF_DELTA (GGUF_QWEN3_NEXT | GGUF_QWEN3_5 | GGUF_QWEN3_5_MOE) /* gated delta rules */
+#define GGUF_STATES (GGUF_GRANITE_HYBRID | GGUF_NEMOTRON_H | GGUF_MAMBA2)
+#define GGUF_NEXT (GGUF_GEMMA3N | GGUF_GEMMA4)
 #define GGUF_GEMMA3S (GGUF_GEMMA3 | GGUF_GEMMA_EMBEDDING)
 #define GGUF_LFM2S (GGUF_LFM2 | GGUF_LFM2_MOE)
 #define GGUF_SIGMOIDS (GGUF_GLM4_MOE | GGUF_DOTS1) /* routers of DeepSeek V3's kind */
@@ -55,7 +72,7 @@ struct json_t;
 struct gguf_family {
     uint64_t bit;
     const char *architecture; /* general.architecture */
-    const char *needs;        /* a key below it that must not be 0, or NULL */
+    const char *needs;        /* a key below it that must say something, or be "=N"; or NULL */
     const char *class, *model_type;
     const char *layers; /* what is before the number of a layer */
 };
@@ -76,10 +93,24 @@ enum gguf_change {
     GGUF_BEHIND = 128, /* of a layer behind pooling, which has a file of its own */
     GGUF_KEPT = 512,   /* F32 in checkpoints, too */
     GGUF_TAPS = 256,   /* of a convolution of each channel: a dimension of 1 stands in the middle */
+    GGUF_LOG = 1 << 10,           /* kept as minus exp of it */
+    GGUF_FLAT = 1 << 11,          /* one dimension, whatever the file has */
+    GGUF_STACKED = 1 << 12,       /* three dimensions here, too */
+    GGUF_JOINED = 1 << 13,        /* part of what becomes of the one it stands beside */
+    GGUF_QKVZ = 1 << 14,          /* joined with its gates, head by head */
+    GGUF_KV_B = 1 << 15,          /* turned, and joined with that of values, head by head */
+    GGUF_GATE_UP = 1 << 16,       /* joined with what is called up, one behind the other */
+    GGUF_TURNED = 1 << 17,        /* rows become columns */
+    GGUF_TILED = 1 << 18,         /* rows of heads of values, the first of all keys first */
+    GGUF_TILED_TAIL = 1 << 19,    /* the same, behind queries and keys */
+    GGUF_TILED_COLUMNS = 1 << 20, /* the same, columns */
+    GGUF_BLOCKS = 1 << 21,        /* what it is called where it stays quantised */
 };
 /* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
- * *CHANGE; NULL where the family has none of that name. */
-const char *gguf_tensor_name(const struct gguf *, const struct gguf_family *, struct gguf_text name,
+ * *CHANGE; NULL where the family has none of that name. STAYS: it is of blocks that stay quantised.
+ * What layers have that CONFIG does not speak of is GGUF_ASIDE. */
+const char *gguf_tensor_name(const struct gguf *, const struct gguf_family *,
+                             const struct json_t *config, struct gguf_text name, bool stays,
                              unsigned *change);
 
 /* ---- config.c ---- */
@@ -91,6 +122,20 @@ const char *gguf_key(const struct gguf *, const struct gguf_family *, const char
 struct json_t *gguf_config(const struct gguf *, const struct gguf_family *, const char *dtype);
 /* A real as the shortest text that gives the same f32, which is what files hold. */
 double gguf_short_real(double);
+
+/* ---- config.c and kinds.c ---- */
+
+/* What of attention, states and layers only some architectures have. */
+bool gguf_put_kind(const struct gguf *, const struct gguf_family *, struct json_t *config);
+/* An error that names KEY of the architecture. */
+bool gguf_fail_key(const struct gguf *, const struct gguf_family *, const char *key,
+                   const char *why);
+/* KEY, where it is there, is WANT, which is OF ("the width of heads"). */
+bool gguf_must_be(const struct gguf *, const struct gguf_family *, const char *key, int64_t want,
+                  const char *of);
+/* KEY: a number for each layer, or one for all of them; 0 to INT32_MAX. Absent: OTHERWISE. */
+bool gguf_layer_int(const struct gguf *, const struct gguf_family *, const char *key, int64_t layer,
+                    int64_t layers, int64_t otherwise, int64_t *out);
 
 /* ---- modules.c: what makes a vector of a text ---- */
 
@@ -149,7 +194,7 @@ struct gguf_plan;
  * type that the matrices have, BF16 where they have several or blocks. NULL after an error.
  * *OUT_ROUNDED: how many tensors lose bits by it that are no blocks. Kept in the arena. */
 struct gguf_plan *gguf_plan_make(const struct gguf *, const struct gguf_family *, const char *type,
-                                 int64_t heads, int64_t kv_heads, int *out_rounded);
+                                 const struct json_t *config, int *out_rounded);
 const char *gguf_plan_type(const struct gguf_plan *); /* "BF16" */
 bool gguf_plan_quantised(const struct gguf_plan *);   /* do some stay so? */
 bool gguf_plan_write(struct gguf_plan *, const char *path);

@@ -62,8 +62,7 @@ static bool understand(const struct options *o, struct conversion *c) {
                          "\"token_embd.weight\" has %lld rows",
                          g->path, (long long)gguf_vocabulary_size(c->vocabulary),
                          (long long)field(c, "vocab_size"));
-    c->plan = gguf_plan_make(g, c->family, type_of(o), field(c, "num_attention_heads"),
-                             field(c, "num_key_value_heads"), &c->rounded);
+    c->plan = gguf_plan_make(g, c->family, type_of(o), c->config, &c->rounded);
     if (!c->plan) return false;
     json_object_set_new(c->config, "torch_dtype", json_string(dtype_name(gguf_plan_type(c->plan))));
     if (gguf_plan_quantised(c->plan))

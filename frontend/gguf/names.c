@@ -1,8 +1,11 @@
 /* names.c - the architectures that are known, and what their tensors are called here and there. */
 #include "frontend/gguf/convert.h"
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DECODER "model.layers."
+#define BACKBONE "backbone.layers."
 
 /* The first row that fits is the file's. */
 static const struct gguf_family families[] = {
@@ -38,28 +41,52 @@ static const struct gguf_family families[] = {
     {GGUF_PHI3, "phi3", NULL, "Phi3ForCausalLM", "phi3", DECODER},
     {GGUF_LFM2, "lfm2", NULL, "Lfm2ForCausalLM", "lfm2", DECODER},
     {GGUF_LFM2_MOE, "lfm2moe", NULL, "Lfm2MoeForCausalLM", "lfm2_moe", DECODER},
+    {GGUF_DEEPSEEK3, "deepseek2", "expert_gating_func=2", "DeepseekV3ForCausalLM", "deepseek_v3",
+     DECODER},
+    {GGUF_DEEPSEEK2, "deepseek2", NULL, "DeepseekV2ForCausalLM", "deepseek_v2", DECODER},
+    {GGUF_KIMI_LINEAR, "kimi-linear", NULL, "KimiLinearForCausalLM", "kimi_linear", DECODER},
+    {GGUF_QWEN3_NEXT, "qwen3next", NULL, "Qwen3NextForCausalLM", "qwen3_next", DECODER},
+    {GGUF_QWEN3_5, "qwen35", NULL, "Qwen3_5ForCausalLM", "qwen3_5_text", DECODER},
+    {GGUF_QWEN3_5_MOE, "qwen35moe", NULL, "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", DECODER},
+    {GGUF_GRANITE_HYBRID, "granitehybrid", "embedding_scale", "GraniteMoeHybridForCausalLM",
+     "granitemoehybrid", DECODER},
+    {GGUF_NEMOTRON_H, "nemotron_h", NULL, "NemotronHForCausalLM", "nemotron_h", BACKBONE},
+    {GGUF_NEMOTRON_H, "nemotron_h_moe", NULL, "NemotronHForCausalLM", "nemotron_h", BACKBONE},
+    {GGUF_MAMBA2, "mamba2", NULL, "Mamba2ForCausalLM", "mamba2", BACKBONE},
+    {GGUF_LLAMA4, "llama4", NULL, "Llama4ForCausalLM", "llama4_text", DECODER},
+    {GGUF_GEMMA3N, "gemma3n", NULL, "Gemma3nForCausalLM", "gemma3n_text", DECODER},
+    {GGUF_GEMMA4, "gemma4", NULL, "Gemma4ForCausalLM", "gemma4_text", DECODER},
     {GGUF_BERT, "bert", NULL, "BertModel", "bert", "encoder.layer."},
     {GGUF_NOMIC_BERT, "nomic-bert", NULL, "NomicBertModel", "nomic_bert", "encoder.layers."},
     {GGUF_MODERN_BERT, "modern-bert", NULL, "ModernBertModel", "modernbert", "layers."},
 };
 
 /* Where the norms of a layer stand: in front of each half and behind it, behind alone, ... */
-#define SANDWICH (GGUF_GEMMA2 | GGUF_GEMMA3S)
+#define SANDWICH (GGUF_GEMMA2 | GGUF_GEMMA3S | GGUF_NEXT)
 #define BEHIND (GGUF_EXAONE4 | GGUF_OLMO2 | GGUF_OLMO3)
-#define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE) /* before the second half, by that name */
-#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S)) /* in front alone */
+/* Before the second half, by that name. */
+#define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE | GGUF_DELTA)
+#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2) /* a layer is one of several things */
+/* In front alone. */
+#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S | MIXERS))
 #define FUSED (GGUF_GLM4 | GGUF_PHI3) /* gate and up in one tensor */
-#define QWEN_LIKE (GGUF_QWEN2_MOE | GGUF_QWEN3_MOE | GGUF_OLMOE)
-#define SHARED (GGUF_SIGMOIDS | GGUF_ERNIE_MOE) /* experts that all tokens see */
-#define AS_DENSE (QWEN_LIKE | SHARED)           /* experts' parts are called as a dense layer's */
-#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2) /* w1, w2, w3 */
-#define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_LIKE))
+#define SEES_ONE (GGUF_QWEN2_MOE | GGUF_QWEN3_NEXT | GGUF_QWEN3_5_MOE) /* an expert, by a gate */
+#define QWEN_LIKE (SEES_ONE | GGUF_QWEN3_MOE | GGUF_OLMOE)
+#define SHARED (GGUF_SIGMOIDS | GGUF_ERNIE_MOE | GGUF_DEEPSEEKS) /* experts that all tokens see */
+#define AS_DENSE (QWEN_LIKE | SHARED) /* experts' parts are called as a dense layer's */
+#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_KIMI_LINEAR) /* w1, w2, w3 */
+#define OTHERWISE (MIXERS | GGUF_GRANITE_HYBRID | GGUF_LLAMA4)        /* by other names */
+#define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_LIKE | OTHERWISE))
 #define HEAD_NORMS                                                                                 \
     (GGUF_QWEN3 | GGUF_QWEN3_MOE | GGUF_GEMMA3S | BEHIND | GGUF_OLMOE | GGUF_SIGMOIDS |            \
-     GGUF_MINIMAX_M2)
+     GGUF_MINIMAX_M2 | GGUF_DELTA | GGUF_NEXT)
+#define DRAFTS (GGUF_GLM4_MOE | GGUF_DELTA | GGUF_DEEPSEEKS | GGUF_NEMOTRON_H)
 #define EARLIER (GGUF_BERT | GGUF_NOMIC_BERT)
 #define LLAMAS (GGUF_LLAMA | GGUF_MISTRAL | GGUF_MIXTRAL)
-#define TURNED (LLAMAS | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_MINISTRAL3)
+#define TURNED                                                                                     \
+    (LLAMAS | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_MINISTRAL3 | GGUF_GRANITE_HYBRID |   \
+     MIXERS)
+#define TILED (GGUF_QWEN3_5 | GGUF_QWEN3_5_MOE) /* values of the first of each key come first */
 
 /* "blk.N." in front and the number of the layer there, but for those that have no #. */
 static const struct {
@@ -67,6 +94,145 @@ static const struct {
     uint64_t families;
     unsigned change;
 } names[] = {
+    {"token_embd.weight", "backbone.embeddings.weight", MIXERS, 0},
+    {"output_norm.weight", "backbone.norm_f.weight", MIXERS, 0},
+    {"#attn_norm.weight", "#norm.weight", MIXERS, 0},
+    {"#attn_q.weight", "#mixer.q_proj.weight", MIXERS, GGUF_QUERY},
+    {"#attn_k.weight", "#mixer.k_proj.weight", MIXERS, GGUF_KEY},
+    {"#attn_v.weight", "#mixer.v_proj.weight", MIXERS, 0},
+    {"#attn_output.weight", "#mixer.o_proj.weight", MIXERS, 0},
+    {"#ffn_up.weight", "#mixer.up_proj.weight", MIXERS, 0},
+    {"#ffn_down.weight", "#mixer.down_proj.weight", MIXERS, 0},
+    {"#ffn_up_exps.weight", "#mixer.experts.{e}.up_proj.weight", MIXERS, GGUF_EXPERTS},
+    {"#ffn_down_exps.weight", "#mixer.experts.{e}.down_proj.weight", MIXERS, GGUF_EXPERTS},
+    {"#ffn_latent_down.weight", "#mixer.fc1_latent_proj.weight", MIXERS, 0},
+    {"#ffn_latent_up.weight", "#mixer.fc2_latent_proj.weight", MIXERS, 0},
+    {"#ffn_up_shexp.weight", "#mixer.shared_experts.up_proj.weight", MIXERS, 0},
+    {"#ffn_down_shexp.weight", "#mixer.shared_experts.down_proj.weight", MIXERS, 0},
+    {"#ffn_gate_inp.weight", "#mixer.gate.weight", MIXERS, GGUF_ROUTER},
+    {"#exp_probs_b.bias", "#mixer.gate.e_score_correction_bias", MIXERS, GGUF_KEPT},
+    {"#ssm_in.weight", "#mixer.in_proj.weight", MIXERS, 0},
+    {"#ssm_conv1d.weight", "#mixer.conv1d.weight", MIXERS, GGUF_TAPS},
+    {"#ssm_conv1d.bias", "#mixer.conv1d.bias", MIXERS, 0},
+    {"#ssm_dt.bias", "#mixer.dt_bias", MIXERS, 0},
+    {"#ssm_a", "#mixer.A_log", MIXERS, GGUF_LOG | GGUF_FLAT},
+    {"#ssm_d", "#mixer.D", MIXERS, GGUF_FLAT},
+    {"#ssm_norm.weight", "#mixer.norm.weight", MIXERS, GGUF_FLAT},
+    {"#ssm_out.weight", "#mixer.out_proj.weight", MIXERS, 0},
+    {"#ssm_in.weight", "#mamba.in_proj.weight", GGUF_GRANITE_HYBRID, 0},
+    {"#ssm_conv1d.weight", "#mamba.conv1d.weight", GGUF_GRANITE_HYBRID, GGUF_TAPS},
+    {"#ssm_conv1d.bias", "#mamba.conv1d.bias", GGUF_GRANITE_HYBRID, 0},
+    {"#ssm_dt.bias", "#mamba.dt_bias", GGUF_GRANITE_HYBRID, 0},
+    {"#ssm_a", "#mamba.A_log", GGUF_GRANITE_HYBRID, GGUF_LOG | GGUF_FLAT},
+    {"#ssm_d", "#mamba.D", GGUF_GRANITE_HYBRID, GGUF_FLAT},
+    {"#ssm_norm.weight", "#mamba.norm.weight", GGUF_GRANITE_HYBRID, GGUF_FLAT},
+    {"#ssm_out.weight", "#mamba.out_proj.weight", GGUF_GRANITE_HYBRID, 0},
+    {"#ffn_gate.weight", "#shared_mlp.input_linear.weight", GGUF_GRANITE_HYBRID, GGUF_GATE_UP},
+    {"#ffn_gate_shexp.weight", "#shared_mlp.input_linear.weight", GGUF_GRANITE_HYBRID,
+     GGUF_GATE_UP},
+    {"#ffn_up.weight", "", GGUF_GRANITE_HYBRID, GGUF_JOINED},
+    {"#ffn_up_shexp.weight", "", GGUF_GRANITE_HYBRID, GGUF_JOINED},
+    {"#ffn_down.weight", "#shared_mlp.output_linear.weight", GGUF_GRANITE_HYBRID, 0},
+    {"#ffn_down_shexp.weight", "#shared_mlp.output_linear.weight", GGUF_GRANITE_HYBRID, 0},
+    {"#ffn_gate_exps.weight", "#block_sparse_moe.input_linear.weight", GGUF_GRANITE_HYBRID,
+     GGUF_GATE_UP | GGUF_STACKED},
+    {"#ffn_up_exps.weight", "", GGUF_GRANITE_HYBRID, GGUF_JOINED},
+    {"#ffn_down_exps.weight", "#block_sparse_moe.output_linear.weight", GGUF_GRANITE_HYBRID,
+     GGUF_STACKED},
+    {"#ffn_gate_inp.weight", "#block_sparse_moe.router.layer.weight", GGUF_GRANITE_HYBRID,
+     GGUF_ROUTER},
+    {"#attn_qkv.weight", "#linear_attn.in_proj_qkvz.weight", GGUF_QWEN3_NEXT, GGUF_QKVZ},
+    {"#attn_gate.weight", "", GGUF_QWEN3_NEXT, GGUF_JOINED},
+    {"#ssm_ba.weight", "#linear_attn.in_proj_ba.weight", GGUF_QWEN3_NEXT, 0},
+    {"#ssm_a", "#linear_attn.A_log", GGUF_QWEN3_NEXT, GGUF_LOG},
+    {"#ssm_dt.bias", "#linear_attn.dt_bias", GGUF_QWEN3_NEXT, 0},
+    {"#ssm_conv1d.weight", "#linear_attn.conv1d.weight", GGUF_QWEN3_NEXT, GGUF_TAPS},
+    {"#ssm_out.weight", "#linear_attn.out_proj.weight", GGUF_QWEN3_NEXT, 0},
+    {"#attn_qkv.weight", "#linear_attn.in_proj_qkv.weight", TILED, GGUF_TILED_TAIL},
+    {"#attn_gate.weight", "#linear_attn.in_proj_z.weight", TILED, GGUF_TILED},
+    {"#ssm_beta.weight", "#linear_attn.in_proj_b.weight", TILED, GGUF_TILED},
+    {"#ssm_alpha.weight", "#linear_attn.in_proj_a.weight", TILED, GGUF_TILED},
+    {"#ssm_a", "#linear_attn.A_log", TILED, GGUF_LOG | GGUF_TILED},
+    {"#ssm_dt.bias", "#linear_attn.dt_bias", TILED, GGUF_TILED},
+    {"#ssm_conv1d.weight", "#linear_attn.conv1d.weight", TILED, GGUF_TAPS | GGUF_TILED_TAIL},
+    {"#ssm_out.weight", "#linear_attn.out_proj.weight", TILED, GGUF_TILED_COLUMNS},
+    {"#ssm_norm.weight", "#linear_attn.norm.weight", GGUF_DELTA, 0},
+    {"#attn_q_a.weight", "#self_attn.q_a_proj.weight", GGUF_LATENT, 0},
+    {"#attn_q_a_norm.weight", "#self_attn.q_a_layernorm.weight", GGUF_LATENT, 0},
+    {"#attn_q_b.weight", "#self_attn.q_b_proj.weight", GGUF_LATENT, 0},
+    {"#attn_kv_a_mqa.weight", "#self_attn.kv_a_proj_with_mqa.weight", GGUF_LATENT, 0},
+    {"#attn_kv_a_norm.weight", "#self_attn.kv_a_layernorm.weight", GGUF_LATENT, 0},
+    {"#attn_kv_b.weight", "#self_attn.kv_b_proj.weight", GGUF_LATENT, 0},
+    {"#attn_k_b.weight", "#self_attn.kv_b_proj.weight", GGUF_LATENT, GGUF_KV_B},
+    {"#attn_v_b.weight", "", GGUF_LATENT, GGUF_JOINED},
+    {"#ssm_a", "#self_attn.A_log", GGUF_KIMI_LINEAR, GGUF_LOG},
+    {"#ssm_beta.weight", "#self_attn.b_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ssm_dt.bias", "#self_attn.dt_bias", GGUF_KIMI_LINEAR, GGUF_KEPT},
+    {"#ssm_f_a.weight", "#self_attn.f_a_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ssm_f_b.weight", "#self_attn.f_b_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ssm_g_a.weight", "#self_attn.g_a_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ssm_g_b.weight", "#self_attn.g_b_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ssm_conv1d_q.weight", "#self_attn.q_conv1d.weight", GGUF_KIMI_LINEAR, GGUF_TAPS},
+    {"#ssm_conv1d_k.weight", "#self_attn.k_conv1d.weight", GGUF_KIMI_LINEAR, GGUF_TAPS},
+    {"#ssm_conv1d_v.weight", "#self_attn.v_conv1d.weight", GGUF_KIMI_LINEAR, GGUF_TAPS},
+    {"#ssm_norm.weight", "#self_attn.o_norm.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ffn_gate.weight", "#block_sparse_moe.gate_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ffn_up.weight", "#block_sparse_moe.up_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ffn_down.weight", "#block_sparse_moe.down_proj.weight", GGUF_KIMI_LINEAR, 0},
+    {"#ffn_gate_shexp.weight", "#block_sparse_moe.shared_experts.gate_proj.weight",
+     GGUF_KIMI_LINEAR, 0},
+    {"#ffn_up_shexp.weight", "#block_sparse_moe.shared_experts.up_proj.weight", GGUF_KIMI_LINEAR,
+     0},
+    {"#ffn_down_shexp.weight", "#block_sparse_moe.shared_experts.down_proj.weight",
+     GGUF_KIMI_LINEAR, 0},
+    {"#exp_probs_b.bias", "#block_sparse_moe.gate.e_score_correction_bias", GGUF_KIMI_LINEAR,
+     GGUF_KEPT},
+    {"#ffn_gate.weight", "#feed_forward.gate_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_up.weight", "#feed_forward.up_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_down.weight", "#feed_forward.down_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_gate_inp.weight", "#feed_forward.router.weight", GGUF_LLAMA4, GGUF_ROUTER},
+    {"#ffn_gate_shexp.weight", "#feed_forward.shared_expert.gate_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_up_shexp.weight", "#feed_forward.shared_expert.up_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_down_shexp.weight", "#feed_forward.shared_expert.down_proj.weight", GGUF_LLAMA4, 0},
+    {"#ffn_gate_exps.weight", "#feed_forward.experts.{e}.gate_proj.weight", GGUF_LLAMA4,
+     GGUF_EXPERTS | GGUF_BLOCKS},
+    {"#ffn_up_exps.weight", "#feed_forward.experts.{e}.up_proj.weight", GGUF_LLAMA4,
+     GGUF_EXPERTS | GGUF_BLOCKS},
+    {"#ffn_down_exps.weight", "#feed_forward.experts.{e}.down_proj.weight", GGUF_LLAMA4,
+     GGUF_EXPERTS | GGUF_BLOCKS},
+    {"#ffn_gate_exps.weight", "#feed_forward.experts.gate_up_proj", GGUF_LLAMA4,
+     GGUF_GATE_UP | GGUF_TURNED | GGUF_STACKED},
+    {"#ffn_up_exps.weight", "", GGUF_LLAMA4, GGUF_JOINED},
+    {"#ffn_down_exps.weight", "#feed_forward.experts.down_proj", GGUF_LLAMA4,
+     GGUF_TURNED | GGUF_STACKED},
+    {"altup_proj.weight", "model.altup_projections.{e}.weight", GGUF_GEMMA3N, GGUF_EXPERTS},
+    {"altup_unembd_proj.weight", "model.altup_unembed_projections.{e}.weight", GGUF_GEMMA3N,
+     GGUF_EXPERTS},
+    {"per_layer_token_embd.weight", "model.embed_tokens_per_layer.weight", GGUF_NEXT, 0},
+    {"per_layer_model_proj.weight", "model.per_layer_model_projection.weight", GGUF_NEXT, 0},
+    {"per_layer_proj_norm.weight", "model.per_layer_projection_norm.weight", GGUF_NEXT, 0},
+    {"#inp_gate.weight", "#per_layer_input_gate.weight", GGUF_NEXT, 0},
+    {"#proj.weight", "#per_layer_projection.weight", GGUF_NEXT, 0},
+    {"#post_norm.weight", "#post_per_layer_input_norm.weight", GGUF_NEXT, 0},
+    {"#altup_correct_scale.weight", "#altup.correct_output_scale", GGUF_GEMMA3N, 0},
+    {"#altup_correct_coef.weight", "#altup.correction_coefs.weight", GGUF_GEMMA3N, GGUF_ROUTER},
+    {"#altup_predict_coef.weight", "#altup.prediction_coefs.weight", GGUF_GEMMA3N, GGUF_ROUTER},
+    {"#altup_router.weight", "#altup.modality_router.weight", GGUF_GEMMA3N, 0},
+    {"#altup_router_norm.weight", "#altup.router_norm.weight", GGUF_GEMMA3N, 0},
+    {"#laurel_l.weight", "#laurel.linear_left.weight", GGUF_GEMMA3N, 0},
+    {"#laurel_r.weight", "#laurel.linear_right.weight", GGUF_GEMMA3N, 0},
+    {"#laurel_post_norm.weight", "#laurel.post_laurel_norm.weight", GGUF_GEMMA3N, 0},
+    {"#layer_output_scale.weight", "#layer_scalar", GGUF_GEMMA4, 0},
+    {"#post_ffw_norm_1.weight", "#post_feedforward_layernorm_1.weight", GGUF_GEMMA4, 0},
+    {"#post_ffw_norm_2.weight", "#post_feedforward_layernorm_2.weight", GGUF_GEMMA4, 0},
+    {"#pre_ffw_norm_2.weight", "#pre_feedforward_layernorm_2.weight", GGUF_GEMMA4, 0},
+    {"#ffn_gate_inp.weight", "#router.proj.weight", GGUF_GEMMA4, GGUF_ROUTER},
+    {"#ffn_gate_inp.scale", "#router.scale", GGUF_GEMMA4, 0},
+    {"#ffn_down_exps.scale", "#router.per_expert_scale", GGUF_GEMMA4, 0},
+    {"#ffn_gate_up_exps.weight", "#experts.gate_up_proj", GGUF_GEMMA4, GGUF_STACKED},
+    {"#ffn_gate_exps.weight", "#experts.gate_up_proj", GGUF_GEMMA4, GGUF_GATE_UP | GGUF_STACKED},
+    {"#ffn_up_exps.weight", "", GGUF_GEMMA4, GGUF_JOINED},
+    {"#ffn_down_exps.weight", "#experts.down_proj", GGUF_GEMMA4, GGUF_STACKED},
     {"token_embd.weight", "model.embed_tokens.weight", GGUF_DECODERS, 0},
     {"output_norm.weight", "model.norm.weight", GGUF_DECODERS, GGUF_NORM},
     {"output_norm.bias", "model.norm.bias", GGUF_STARCODER2, 0},
@@ -129,23 +295,24 @@ static const struct {
     {"#ffn_gate_exps.weight", "#mlp.experts.{e}.gate_proj.weight", AS_DENSE, GGUF_EXPERTS},
     {"#ffn_up_exps.weight", "#mlp.experts.{e}.up_proj.weight", AS_DENSE, GGUF_EXPERTS},
     {"#ffn_down_exps.weight", "#mlp.experts.{e}.down_proj.weight", AS_DENSE, GGUF_EXPERTS},
-    {"#ffn_gate_inp_shexp.weight", "#mlp.shared_expert_gate.weight", GGUF_QWEN2_MOE,
+    {"#ffn_gate_inp_shexp.weight", "#mlp.shared_expert_gate.weight", SEES_ONE,
      GGUF_ROUTER | GGUF_ROW},
-    {"#ffn_gate_shexp.weight", "#mlp.shared_expert.gate_proj.weight", GGUF_QWEN2_MOE, 0},
-    {"#ffn_up_shexp.weight", "#mlp.shared_expert.up_proj.weight", GGUF_QWEN2_MOE, 0},
-    {"#ffn_down_shexp.weight", "#mlp.shared_expert.down_proj.weight", GGUF_QWEN2_MOE, 0},
-    {"#exp_probs_b.bias", "#mlp.gate.e_score_correction_bias", GGUF_SIGMOIDS, GGUF_KEPT},
+    {"#ffn_gate_shexp.weight", "#mlp.shared_expert.gate_proj.weight", SEES_ONE, 0},
+    {"#ffn_up_shexp.weight", "#mlp.shared_expert.up_proj.weight", SEES_ONE, 0},
+    {"#ffn_down_shexp.weight", "#mlp.shared_expert.down_proj.weight", SEES_ONE, 0},
+    {"#exp_probs_b.bias", "#mlp.gate.e_score_correction_bias", GGUF_SIGMOIDS | GGUF_DEEPSEEK3,
+     GGUF_KEPT},
     {"#exp_probs_b.bias", "#mlp.moe_statics.e_score_correction_bias", GGUF_ERNIE_MOE,
      GGUF_ROUTER | GGUF_KEPT},
     {"#ffn_gate_shexp.weight", "#mlp.shared_experts.gate_proj.weight", SHARED, 0},
     {"#ffn_up_shexp.weight", "#mlp.shared_experts.up_proj.weight", SHARED, 0},
     {"#ffn_down_shexp.weight", "#mlp.shared_experts.down_proj.weight", SHARED, 0},
-    {"#nextn.eh_proj.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE}, /* drafts more tokens */
-    {"#nextn.embed_tokens.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE},
-    {"#nextn.enorm.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE},
-    {"#nextn.hnorm.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE},
-    {"#nextn.shared_head_head.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE},
-    {"#nextn.shared_head_norm.weight", "", GGUF_GLM4_MOE, GGUF_ASIDE},
+    {"#nextn.eh_proj.weight", "", DRAFTS, GGUF_ASIDE}, /* drafts more tokens */
+    {"#nextn.embed_tokens.weight", "", DRAFTS, GGUF_ASIDE},
+    {"#nextn.enorm.weight", "", DRAFTS, GGUF_ASIDE},
+    {"#nextn.hnorm.weight", "", DRAFTS, GGUF_ASIDE},
+    {"#nextn.shared_head_head.weight", "", DRAFTS, GGUF_ASIDE},
+    {"#nextn.shared_head_norm.weight", "", DRAFTS, GGUF_ASIDE},
     {"#exp_probs_b.bias", "#block_sparse_moe.e_score_correction_bias", GGUF_MINIMAX_M2, 0},
     {"#ffn_gate_inp.weight", "#block_sparse_moe.gate.weight", BY_NUMBER, GGUF_ROUTER},
     {"#ffn_gate_exps.weight", "#block_sparse_moe.experts.{e}.w1.weight", BY_NUMBER, GGUF_EXPERTS},
@@ -198,7 +365,8 @@ static const struct {
 /* What is done in a family to what the rows say of all. */
 static unsigned changes(const struct gguf_family *f, unsigned change) {
     if (!(f->bit & TURNED)) change &= ~(unsigned)(GGUF_QUERY | GGUF_KEY);
-    if (!(f->bit & (GGUF_GEMMA | SANDWICH))) change &= ~(unsigned)GGUF_NORM;
+    if (!(f->bit & (GGUF_GEMMA | GGUF_DELTA | (SANDWICH & ~GGUF_NEXT))))
+        change &= ~(unsigned)GGUF_NORM;
     return change;
 }
 
@@ -216,15 +384,32 @@ static const char *list_families(et_arena *arena) {
     return text;
 }
 
+/* Does the file say what the family needs: "key", which is not 0, or "key=number"? False after an
+ * error. */
+static bool find_need(const struct gguf *g, const struct gguf_family *f, bool *out) {
+    int64_t n = 0;
+    size_t end = f->needs ? strcspn(f->needs, "=") : 0;
+    *out = !f->needs;
+    if (*out) return true;
+    const char *key = gguf_key(g, f, et_printf(g->arena, "%.*s", (int)end, f->needs));
+    const struct gguf_value *v = gguf_find(g, key);
+    bool real = v && (v->type == GGUF_F32 || v->type == GGUF_F64);
+    if (!real && !gguf_get_int(g, key, 0, &n)) return false;
+    *out = real            ? !gguf_says_nothing(v)
+           : f->needs[end] ? n == strtol(f->needs + end + 1, NULL, 10)
+                           : n != 0;
+    return true;
+}
+
 const struct gguf_family *gguf_family_of(const struct gguf *g) {
     struct gguf_text arch;
     if (!gguf_get_text(g, "general.architecture", &arch)) return NULL;
     for (size_t i = 0; arch.at && i < sizeof families / sizeof *families; i++) {
         const struct gguf_family *f = &families[i];
-        int64_t n = 1;
+        bool has;
         if (!gguf_is(arch, f->architecture)) continue;
-        if (f->needs && !gguf_get_int(g, gguf_key(g, f, f->needs), 0, &n)) return NULL;
-        if (n) return f;
+        if (!find_need(g, f, &has)) return NULL;
+        if (has) return f;
     }
     if (arch.at)
         gguf_note(g->fault,
@@ -253,16 +438,27 @@ static struct gguf_text take_layer(struct gguf_text *name) {
     return layer;
 }
 
+/* Layers that draft more tokens stand behind the others. */
+static bool is_draft(const struct gguf_family *f, const json_t *config, struct gguf_text layer) {
+    int64_t layers = json_integer_value(json_object_get(config, "num_hidden_layers"));
+    return f->bit & DRAFTS && layer.at && strtol(layer.at, NULL, 10) >= layers;
+}
+
 const char *gguf_tensor_name(const struct gguf *g, const struct gguf_family *f,
-                             struct gguf_text name, unsigned *change) {
+                             const json_t *config, struct gguf_text name, bool stays,
+                             unsigned *change) {
     struct gguf_text layer = take_layer(&name);
+    if (is_draft(f, config, layer)) {
+        *change = GGUF_ASIDE;
+        return "";
+    }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool inside = *names[i].from == '#';
         if (!(names[i].families & f->bit) || inside != !!layer.at ||
-            !gguf_is(name, names[i].from + inside))
+            (names[i].change & GGUF_BLOCKS && !stays) || !gguf_is(name, names[i].from + inside))
             continue;
         *change = changes(f, names[i].change);
-        if (!inside) return names[i].to;
+        if (!inside || !*names[i].to) return names[i].to;
         return et_printf(g->arena, "%s%.*s.%s", f->layers, (int)layer.bytes, layer.at,
                          names[i].to + 1);
     }

@@ -39,9 +39,13 @@ static bool put_yarn(const struct gguf *g, const struct gguf_family *f, double f
     put(config, s);
     if (magnitude != 0)
         json_object_set_new(s, "attention_factor", json_real(gguf_short_real(magnitude)));
-    if (all != 0) { /* programs that read such files take the other one to be 1 */
-        json_object_set_new(s, "mscale", json_real(1));
-        json_object_set_new(s, "mscale_all_dim", json_real(gguf_short_real(all)));
+    if (all != 0) {
+        /* Of DeepSeek's a tenth, and both are one; else programs that read such files take the
+         * other one to be 1. */
+        bool tenth = f->bit & GGUF_DEEPSEEKS;
+        double of_all = tenth ? round(all * 1e7) / 1e6 : gguf_short_real(all);
+        json_object_set_new(s, "mscale", json_real(tenth ? of_all : 1));
+        json_object_set_new(s, "mscale_all_dim", json_real(of_all));
     }
     for (int i = 0; i < 2; i++) {
         if (!gguf_get_real(g, gguf_key(g, f, names[i][0]), 0, &beta)) return false;
@@ -123,9 +127,9 @@ static bool find_rule(const struct divisors *d, double factor, double *high, dou
 }
 
 static bool read_divisors(const struct gguf *g, const struct gguf_tensor *t, const json_t *config,
-                          struct divisors *d) {
+                          const char *wide, struct divisors *d) {
     float values[4096];
-    uint64_t half = (uint64_t)json_integer_value(json_object_get(config, "head_dim")) / 2;
+    uint64_t half = (uint64_t)json_integer_value(json_object_get(config, wide)) / 2;
     d->theta = json_number_value(json_object_get(config, "rope_theta"));
     if (t->type != 0 || t->rank != 1 || t->elements != half || half > 4096 || half < 1)
         return gguf_fail(g->fault,
@@ -142,7 +146,7 @@ static bool read_divisors(const struct gguf *g, const struct gguf_tensor *t, con
 static bool put_llama3(const struct gguf *g, const struct gguf_tensor *t, json_t *config) {
     struct divisors d;
     double factor = 1, high, original;
-    if (!read_divisors(g, t, config, &d)) return false;
+    if (!read_divisors(g, t, config, "head_dim", &d)) return false;
     for (int i = 0; i < d.n; i++)
         if (d.of[i] > factor) factor = d.of[i];
     bool plain = factor == 1 && explains(&d, 1, 1, 4, 1);
@@ -211,6 +215,39 @@ static bool put_growth(const struct gguf *g, const struct gguf_family *f, json_t
     return true;
 }
 
+/* ---- Gemma 4: layers without a window turn a part of a head, and frequencies that are divided by
+ * a very large number do not turn ---- */
+
+static bool put_proportional(const struct gguf *g, const struct gguf_tensor *t, json_t *config) {
+    static const char *const bases[] = {"rope_theta", "rope_local_base_freq"};
+    static const char *const kinds[] = {"full_attention", "sliding_attention"};
+    struct divisors d;
+    int turns = 0;
+    json_t *ropes = json_object();
+    json_object_set_new(config, "rope_parameters", ropes);
+    for (int i = 0; i < 2; i++) {
+        json_t *one = json_object();
+        json_object_set_new(ropes, kinds[i], one);
+        json_object_set(one, "rope_theta", json_object_get(config, bases[i]));
+        json_object_set_new(one, "rope_type", json_string("default"));
+        json_object_del(config, bases[i]);
+    }
+    if (!t) return true;
+    if (!read_divisors(g, t, config, "global_head_dim", &d)) return false;
+    while (turns < d.n && d.of[turns] == 1)
+        turns++;
+    for (int i = turns; i < d.n; i++)
+        if (!(d.of[i] >= 1e20))
+            return gguf_fail(g->fault,
+                             "%s: tensor \"rope_freqs.weight\" has frequencies that no known rule "
+                             "gives",
+                             g->path);
+    json_t *full = json_object_get(ropes, "full_attention");
+    json_object_set_new(full, "rope_type", json_string("proportional"));
+    json_object_set_new(full, "partial_rotary_factor", json_real((double)turns / d.n));
+    return true;
+}
+
 /* Layers with a window have plain positions, of the same base. */
 static bool check_base(const struct gguf *g, const struct gguf_family *f, const json_t *config) {
     const char *key = gguf_key(g, f, "rope.freq_base_swa");
@@ -224,6 +261,7 @@ static bool check_base(const struct gguf *g, const struct gguf_family *f, const 
 bool gguf_rope(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     const struct gguf_tensor *t = gguf_tensor(g, "rope_freqs.weight");
     if (f->bit == GGUF_PHI3) return put_longrope(g, f, config);
+    if (f->bit == GGUF_GEMMA4) return put_proportional(g, t, config);
     return put_scaling(g, f, config) && (!t || put_llama3(g, t, config)) &&
            (f->bit != GGUF_MINISTRAL3 || put_growth(g, f, config)) &&
            (f->bit != GGUF_OLMO3 || check_base(g, f, config));

@@ -1,14 +1,18 @@
 /* tensors.c - the weights of a GGUF file as a safetensors file, a small piece at a time. */
 #include "frontend/gguf/convert.h"
+#include "frontend/gguf/layout.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     PIECE = 1 << 16, /* elements that are converted at once; a multiple of every block */
     MOST_EXPERTS = 4096,
+    MOST_SLICE = 1 << 27, /* elements of a matrix of which columns are read */
 };
 #define WEIGHT ".weight" /* in whose place names of planes stand */
 
@@ -21,25 +25,35 @@ struct target {
 
 /* A tensor of the output, and what it is made of. */
 struct part {
-    const struct gguf_tensor *from;
-    uint64_t first, elements; /* of them: all, or one expert */
+    const struct gguf_tensor *from; /* or the first of several */
+    struct gguf_layout layout;
+    uint64_t elements;
     unsigned change;
-    uint64_t head_rows; /* with GGUF_QUERY and GGUF_KEY */
     const struct target *to;
     const struct gguf_planes *planes; /* it stays quantised: number PLANE of these; or NULL */
     int plane;
 };
 
+/* A matrix of which columns are read: as floats, since rows are far apart. */
+struct slice {
+    const struct gguf_tensor *of;
+    uint64_t number, room;
+    float *values;
+};
+
 struct gguf_plan {
     const struct gguf *g;
+    const json_t *config;
     const struct target *type;
     struct part *parts;
     struct etrt_st_tensor *tensors;
     int nparts, cparts, ctensors;
     bool widens; /* the user said the type */
+    struct slice slices[2];
+    int next_slice;
     unsigned char *raw;
     float *values;
-    void *packed;
+    void *packed, *ordered;
 };
 
 /* ---- types ---- */
@@ -78,7 +92,8 @@ static const struct target *target_of(uint32_t type) {
 /* Was it kept in F32 by those who make such files, whatever type it had? */
 static bool is_widened(const struct part *part) {
     return part->from->type == 0 &&
-           (part->from->rank == 1 || part->change & (GGUF_ROUTER | GGUF_TAPS));
+           (part->from->rank == 1 ||
+            part->change & (GGUF_ROUTER | GGUF_TAPS | GGUF_LOG | GGUF_FLAT));
 }
 
 /* The type that all matrices have; BF16 where there are several, or blocks. */
@@ -107,50 +122,163 @@ static bool all_finite(const float *values, size_t count) {
     return finite;
 }
 
-/* COUNT elements of the part from its FROM on, a multiple of the block, as they will be written. */
-static bool read_values(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count) {
-    const struct gguf_format *f = gguf_format(part->from->type);
-    size_t bytes = count / f->elements * f->bytes;
-    uint64_t at = part->from->offset + (part->first + from) / f->elements * f->bytes;
-    if (!gguf_read(p->g, at, p->raw, bytes)) return false;
-    f->unpack(p->raw, count / f->elements, p->values);
-    if (f->elements > 1 && !all_finite(p->values, count))
-        return fail_tensor(p->g, part->from, "has a scale that is no finite number");
-    if (part->change & GGUF_NORM)
-        for (size_t i = 0; i < count; i++)
-            p->values[i] -= 1;
+/* Elements of the part that lie together: COUNT of FROM's from AT on, or, TURNED, of its matrices'
+ * columns. */
+struct piece {
+    const struct gguf_tensor *from;
+    uint64_t at;
+    size_t count;
+    bool turned;
+};
+
+/* What gave X as minus exp of it. Those who make such files round that to f32: a bf16 that gives X,
+ * but for the last two bits, is what it was made of. */
+static float log_of(float x) {
+    float y = (float)log(-(double)x), near = etrt_bf16_to_f32(etrt_f32_to_bf16(y));
+    return fabs(exp((double)near) + (double)x) <= 3e-7 * fabs((double)x) ? near : y;
+}
+
+static bool change_values(struct gguf_plan *p, const struct part *part, size_t count) {
+    for (size_t i = 0; part->change & GGUF_NORM && i < count; i++)
+        p->values[i] -= 1;
+    if (!(part->change & GGUF_LOG)) return true;
+    for (size_t i = 0; i < count; i++) {
+        if (!(p->values[i] < 0) || p->values[i] - p->values[i] != 0)
+            return fail_tensor(p->g, part->from, "has a value that is no minus exp of a number");
+        p->values[i] = log_of(p->values[i]);
+    }
     return true;
 }
 
-/* Row ROW of the output is this one of the file. There a head has its two halves, which rope turns
- * against each other, row by row: 0, D/2, 1, D/2 + 1, ... */
-static uint64_t row_of(const struct part *part, uint64_t row) {
-    if (!(part->change & (GGUF_QUERY | GGUF_KEY))) return row;
-    uint64_t d = part->head_rows, in_head = row % d;
-    return row - in_head + in_head % (d / 2) * 2 + in_head / (d / 2);
+/* COUNT elements of T from AT on, a multiple of the block. */
+static bool unpack(struct gguf_plan *p, const struct gguf_tensor *t, uint64_t at, size_t count,
+                   float *to) {
+    const struct gguf_format *f = gguf_format(t->type);
+    if (!gguf_read(p->g, t->offset + at / f->elements * f->bytes, p->raw,
+                   count / f->elements * f->bytes))
+        return false;
+    f->unpack(p->raw, count / f->elements, to);
+    return f->elements == 1 || all_finite(to, count) ||
+           fail_tensor(p->g, t, "has a scale that is no finite number");
+}
+
+/* Matrix NUMBER of T. */
+static const float *slice_of(struct gguf_plan *p, const struct gguf_tensor *t, uint64_t number) {
+    uint64_t n = t->dims[0] * t->dims[1];
+    for (int i = 0; i < 2; i++)
+        if (p->slices[i].of == t && p->slices[i].number == number) return p->slices[i].values;
+    struct slice *s = &p->slices[p->next_slice++ % 2];
+    if (s->room < n) s->values = et_alloc(p->g->arena, n * sizeof *s->values);
+    if (s->room < n) s->room = n;
+    *s = (struct slice){t, number, s->room, s->values};
+    for (uint64_t at = 0; at < n; at += PIECE) {
+        size_t count = n - at < PIECE ? (size_t)(n - at) : PIECE;
+        if (!unpack(p, t, number * n + at, count, s->values + at)) {
+            s->of = NULL;
+            return NULL;
+        }
+    }
+    return s->values;
+}
+
+static bool read_turned(struct gguf_plan *p, const struct piece *e) {
+    const struct gguf_tensor *t = e->from;
+    uint64_t row = e->at / t->dims[1], first = e->at % t->dims[1], column = row % t->dims[0];
+    const float *slice = slice_of(p, t, row / t->dims[0]);
+    for (size_t i = 0; slice && i < e->count; i++)
+        p->values[i] = slice[(first + i) * t->dims[0] + column];
+    return slice;
+}
+
+/* The values of a piece as they will be written. */
+static bool read_values(struct gguf_plan *p, const struct part *part, const struct piece *e) {
+    bool ok = e->turned ? read_turned(p, e) : unpack(p, e->from, e->at, e->count, p->values);
+    return ok && change_values(p, part, e->count);
+}
+
+typedef bool visit(struct gguf_plan *, const struct part *, const struct piece *, void *user);
+
+/* COUNT elements of FROM that lie together, PIECE at a time. */
+static bool each_run(struct gguf_plan *p, const struct part *part, struct piece e, uint64_t count,
+                     visit *see, void *user) {
+    for (; count; e.at += e.count, count -= e.count) {
+        e.count = count < PIECE ? (size_t)count : PIECE;
+        if (!see(p, part, &e, user)) return false;
+    }
+    return true;
+}
+
+/* The elements of the part in their order. Rows whose columns change places come one by one. */
+static bool each_piece(struct gguf_plan *p, const struct part *part, visit *see, void *user) {
+    const struct gguf_layout *l = &part->layout;
+    for (int k = 0; k < l->nsections; k++)
+        for (uint64_t turn = 0; turn < l->section[k].turns; turn++)
+            for (int r = 0; r < l->section[k].nrows; r++) {
+                const struct gguf_rows *rows = &l->section[k].rows[r];
+                bool together = rows->step == 1 && !rows->turned && !l->piece;
+                uint64_t runs = together ? 1 : rows->count;
+                for (uint64_t i = 0; i < runs; i++) {
+                    uint64_t row = rows->first + turn * rows->stride + i * rows->step;
+                    struct piece e = {rows->from, row * l->row, 0, rows->turned};
+                    if (!each_run(p, part, e, together ? rows->count * l->row : l->row, see, user))
+                        return false;
+                }
+            }
+    return true;
 }
 
 /* ---- planning ---- */
 
-/* A head's rows can be put in order where they are rows: of a matrix, or of a bias. */
-static bool find_heads(const struct gguf *g, struct part *part, int64_t heads, int64_t kv_heads) {
-    const struct gguf_tensor *t = part->from;
-    if (!(part->change & (GGUF_QUERY | GGUF_KEY))) return true;
-    int64_t n = part->change & GGUF_QUERY ? heads : kv_heads;
-    uint64_t rows = t->rank == 1 ? t->dims[0] : t->dims[1];
-    if (t->rank > 2 || n < 1 || rows % (2 * (uint64_t)n))
-        return fail_tensor(g, t, "does not have rows for each head");
-    if (t->rank == 1 && gguf_format(t->type)->elements > 1)
-        return fail_tensor(g, t, "is a bias in blocks, which is not supported");
-    part->head_rows = rows / (uint64_t)n;
+/* Is all that the part is made of of one format, and none of it turned? */
+static bool is_of_one(const struct part *part) {
+    const struct gguf_layout *l = &part->layout;
+    for (int k = 0; k < l->nsections; k++)
+        for (int r = 0; r < l->section[k].nrows; r++)
+            if (l->section[k].rows[r].turned ||
+                l->section[k].rows[r].from->type != part->from->type)
+                return false;
     return true;
 }
 
-static void add_part(struct gguf_plan *p, struct part part, const char *name, int rank) {
+/* What rows cannot be: beyond the tensor's, a part of blocks, of too large matrices. */
+static bool check_rows(const struct gguf_plan *p, const struct gguf_rows *rows, uint64_t turns,
+                       uint64_t row) {
+    const struct gguf_tensor *t = rows->from;
+    uint64_t all = t->elements / row;
+    if (!turns || !rows->count ||
+        rows->first + (turns - 1) * rows->stride + (rows->count - 1) * rows->step >= all)
+        return fail_tensor(p->g, t, "does not have rows for each head");
+    if (!rows->turned && rows->count != all && row % gguf_format(t->type)->elements)
+        return fail_tensor(p->g, t, "is in blocks, which is not supported");
+    if (rows->turned && t->dims[0] * t->dims[1] > MOST_SLICE)
+        return fail_tensor(p->g, t, "has matrices that are too large to be turned");
+    return true;
+}
+
+static bool check_layout(const struct gguf_plan *p, const struct part *part) {
+    const struct gguf_layout *l = &part->layout;
+    uint64_t have = 0, want = 1;
+    if (l->piece && l->row > PIECE) return fail_tensor(p->g, part->from, "has too many columns");
+    for (int d = 0; d < l->rank; d++)
+        want *= l->dims[d];
+    for (int k = 0; k < l->nsections; k++)
+        for (int r = 0; r < l->section[k].nrows; r++) {
+            const struct gguf_rows *rows = &l->section[k].rows[r];
+            have += l->section[k].turns * rows->count * l->row;
+            if (!check_rows(p, rows, l->section[k].turns, l->row)) return false;
+        }
+    return have == want || fail_tensor(p->g, part->from, "does not have rows for each head");
+}
+
+static void add_part(struct gguf_plan *p, struct part part, const char *name) {
     et_arena *a = p->g->arena;
-    struct etrt_st_tensor t = {.name = name, .rank = rank};
-    for (int d = 0; d < rank; d++)
-        t.shape[rank - 1 - d] = (int64_t)part.from->dims[d];
+    const struct gguf_layout *l = &part.layout;
+    struct etrt_st_tensor t = {.name = name, .rank = l->rank};
+    part.elements = 1;
+    for (int d = 0; d < l->rank; d++) {
+        t.shape[l->rank - 1 - d] = (int64_t)l->dims[d];
+        part.elements *= l->dims[d];
+    }
     int n = p->nparts;
     ET_GROW(a, p->parts, n, p->cparts);
     ET_GROW(a, p->tensors, n, p->ctensors);
@@ -159,31 +287,43 @@ static void add_part(struct gguf_plan *p, struct part part, const char *name, in
     p->nparts++;
 }
 
+/* Can columns of blocks change places, piece by piece? Where no number is of two pieces. */
+static bool keeps_pieces(const struct gguf_planes *f, uint64_t piece) {
+    for (int k = 0; piece && k < GGUF_MOST_PLANES && f->plane[k].name; k++)
+        if (piece % f->plane[k].group || piece / f->plane[k].group * f->plane[k].bits % 8)
+            return false;
+    return true;
+}
+
 /* Does what PART is made of stay quantised? It is a matrix that products read. */
-static const struct gguf_planes *planes_of(const struct gguf_plan *p, const struct part *part,
-                                           const char *name) {
-    size_t n = strlen(name), end = strlen(WEIGHT);
-    bool matrix = part->from->rank > 1 && !(part->change & (GGUF_NORM | GGUF_ROUTER | GGUF_TAPS)) &&
-                  n > end && !strcmp(name + n - end, WEIGHT);
-    return matrix && !p->widens ? gguf_planes(part->from->type) : NULL;
+static const struct gguf_planes *planes_of(const struct gguf_plan *p, const struct part *part) {
+    unsigned other = GGUF_NORM | GGUF_ROUTER | GGUF_TAPS | GGUF_LOG | GGUF_FLAT;
+    const struct gguf_planes *f =
+        p->widens || part->layout.rank < 2 || part->change & other || !is_of_one(part)
+            ? NULL
+            : gguf_planes(part->from->type);
+    return f && keeps_pieces(f, part->layout.piece) ? f : NULL;
 }
 
 /* A matrix, whole or in planes. */
-static void add_matrix(struct gguf_plan *p, struct part part, const char *name, int rank) {
-    part.planes = planes_of(p, &part, name);
+static bool add_matrix(struct gguf_plan *p, struct part part, const char *name) {
+    if (!check_layout(p, &part)) return false;
+    size_t n = strlen(name), end = strlen(WEIGHT);
+    bool weight = n > end && !strcmp(name + n - end, WEIGHT);
+    part.planes = weight || part.change & GGUF_STACKED ? planes_of(p, &part) : NULL;
     if (!part.planes) {
-        add_part(p, part, name, rank);
-        return;
+        add_part(p, part, name);
+        return true;
     }
-    int base = (int)(strlen(name) - strlen(WEIGHT));
     for (; part.plane < GGUF_MOST_PLANES && part.planes->plane[part.plane].name; part.plane++) {
         const struct gguf_plane *plane = &part.planes->plane[part.plane];
         add_part(p, part,
-                 et_printf(p->g->arena, "%.*s.%s_%s", base, name, part.planes->name, plane->name),
-                 rank);
-        int64_t *columns = &p->tensors[p->nparts - 1].shape[rank - 1];
+                 et_printf(p->g->arena, "%.*s.%s_%s", (int)(weight ? n - end : n), name,
+                           part.planes->name, plane->name));
+        int64_t *columns = &p->tensors[p->nparts - 1].shape[part.layout.rank - 1];
         *columns = gguf_plane_columns(plane, *columns);
     }
+    return true;
 }
 
 static bool add_experts(struct gguf_plan *p, struct part part, const char *name) {
@@ -191,57 +331,57 @@ static bool add_experts(struct gguf_plan *p, struct part part, const char *name)
     const char *number = strstr(name, "{e}");
     if (t->rank != 3) return fail_tensor(p->g, t, "has not three dimensions, as experts have");
     if (t->dims[2] > MOST_EXPERTS) return fail_tensor(p->g, t, "has too many experts");
-    part.elements = t->elements / t->dims[2];
     for (uint64_t e = 0; e < t->dims[2]; e++) {
-        part.first = e * part.elements;
-        add_matrix(
-            p, part,
-            et_printf(p->g->arena, "%.*s%" PRIu64 "%s", (int)(number - name), name, e, number + 3),
-            2);
+        gguf_layout_expert(p->g, t, e, &part.layout);
+        if (!add_matrix(p, part,
+                        et_printf(p->g->arena, "%.*s%" PRIu64 "%s", (int)(number - name), name, e,
+                                  number + 3)))
+            return false;
     }
-    return true;
-}
-
-/* A convolution of each channel, [channels, taps] there and [channels, 1, taps] here. */
-static bool add_taps(struct gguf_plan *p, struct part part, const char *name) {
-    if (part.from->rank != 2) return fail_tensor(p->g, part.from, "has not two dimensions");
-    add_part(p, part, name, 3);
-    int64_t *shape = p->tensors[p->nparts - 1].shape;
-    shape[0] = (int64_t)part.from->dims[1];
-    shape[1] = 1;
     return true;
 }
 
 static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
-                       const struct gguf_tensor *t, int64_t heads, int64_t kv_heads) {
-    struct part part = {.from = t, .elements = t->elements};
-    const char *name = gguf_tensor_name(p->g, f, t->name, &part.change);
+                       const struct gguf_tensor *t) {
+    struct part part = {.from = t};
+    bool stays = !p->widens && gguf_planes(t->type);
+    const char *name = gguf_tensor_name(p->g, f, p->config, t->name, stays, &part.change);
+    unsigned shaped = GGUF_STACKED | GGUF_FLAT | GGUF_TAPS | GGUF_KV_B | GGUF_LOG;
     if (!name)
         return fail_tensor(p->g, t,
                            et_printf(p->g->arena, "has no place in a %s model", f->architecture));
-    if (part.change & (GGUF_ASIDE | GGUF_BEHIND)) return true;
+    if (part.change & (GGUF_ASIDE | GGUF_BEHIND | GGUF_JOINED)) return true;
     if (part.change & GGUF_EXPERTS) return add_experts(p, part, name);
-    if (t->rank > 2) return fail_tensor(p->g, t, "has more than two dimensions");
-    if (!find_heads(p->g, &part, heads, kv_heads)) return false;
-    if (part.change & GGUF_TAPS) return add_taps(p, part, name);
-    add_matrix(p, part, name, part.change & GGUF_ROW ? 2 : t->rank);
-    return true;
+    if (t->rank > 2 && !(part.change & shaped))
+        return fail_tensor(p->g, t, "has more than two dimensions");
+    return gguf_layout(p->g, p->config, t, part.change, &part.layout) && add_matrix(p, part, name);
 }
 
 /* Does every value of a small tensor stay what it is? */
+struct exact {
+    const struct target *to;
+    bool is;
+};
+
+static bool compare_exact(struct gguf_plan *p, const struct part *part, const struct piece *e,
+                          void *user) {
+    struct exact *x = user;
+    const struct gguf_format *back = gguf_format(x->to->type);
+    float *again = p->ordered;
+    if (!x->is) return true;
+    if (!read_values(p, part, e)) return false;
+    x->to->pack(p->values, e->count, p->packed);
+    back->unpack(p->packed, e->count, again);
+    x->is = !memcmp(again, p->values, e->count * sizeof *again);
+    return true;
+}
+
 static bool is_exact(struct gguf_plan *p, const struct part *part, const struct target *to,
                      bool *out) {
-    const struct gguf_format *back = gguf_format(to->type);
-    float again[256];
-    *out = true;
-    for (uint64_t at = 0; *out && at < part->elements; at += 256) {
-        size_t n = part->elements - at < 256 ? (size_t)(part->elements - at) : 256;
-        if (!read_values(p, part, at, n)) return false;
-        to->pack(p->values, n, p->packed);
-        back->unpack(p->packed, n, again);
-        *out = !memcmp(again, p->values, n * sizeof *again);
-    }
-    return true;
+    struct exact x = {to, true};
+    bool ok = each_piece(p, part, compare_exact, &x);
+    *out = x.is;
+    return ok;
 }
 
 /* The name without the number of its layer. */
@@ -312,15 +452,17 @@ static struct gguf_plan *make_empty(const struct gguf *g) {
     p->raw = et_alloc(g->arena, PIECE * sizeof(float));
     p->values = et_alloc(g->arena, PIECE * sizeof(float));
     p->packed = et_alloc(g->arena, PIECE * sizeof(float));
+    p->ordered = et_alloc(g->arena, PIECE * sizeof(float));
     return p;
 }
 
 struct gguf_plan *gguf_plan_make(const struct gguf *g, const struct gguf_family *f,
-                                 const char *type, int64_t heads, int64_t kv_heads, int *rounded) {
+                                 const char *type, const json_t *config, int *rounded) {
     struct gguf_plan *p = make_empty(g);
+    p->config = config;
     p->widens = type;
     for (int i = 0; i < g->ntensors; i++)
-        if (!add_tensor(p, f, &g->tensors[i], heads, kv_heads)) return NULL;
+        if (!add_tensor(p, f, &g->tensors[i])) return NULL;
     p->type = type ? target_called(type) : matrix_type(p);
     if (!choose_types(p, type, rounded)) return NULL;
     describe(p);
@@ -344,56 +486,56 @@ static bool is_infinite(const unsigned char *half) {
 }
 
 /* F16 has no numbers as large as the other types have. */
-static bool check_range(struct gguf_plan *p, const struct part *part, size_t count) {
+static bool check_range(struct gguf_plan *p, const struct part *part, const struct piece *e) {
     const unsigned char *halves = p->packed;
-    if (part->to->type != 1 || part->from->type == 1) return true;
-    for (size_t i = 0; i < count; i++)
+    if (part->to->type != 1 || e->from->type == 1) return true;
+    for (size_t i = 0; i < e->count; i++)
         if (is_infinite(halves + 2 * i) && p->values[i] - p->values[i] == 0)
-            return fail_tensor(p->g, part->from, "has values beyond what F16 holds");
+            return fail_tensor(p->g, e->from, "has values beyond what F16 holds");
     return true;
 }
 
-/* What the first plane comes of is looked at as values, too: their scales are numbers. */
-static bool put_plane(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count,
+/* BYTES of a row, or of a piece of one that is in order. */
+static bool put_bytes(struct gguf_plan *p, const struct part *part, size_t bytes,
                       struct etrt_st_sink *to) {
-    const struct gguf_format *f = gguf_format(part->from->type);
-    size_t blocks = count / f->elements;
-    uint64_t at = part->from->offset + (part->first + from) / f->elements * f->bytes;
-    if (!part->plane ? !read_values(p, part, from, count)
-                     : !gguf_read(p->g, at, p->raw, blocks * f->bytes))
-        return false;
-    gguf_plane_take(part->planes, part->plane, p->raw, blocks, p->packed);
-    return etrt_st_put(to, p->packed, gguf_plane_bytes(&part->planes->plane[part->plane], count));
+    const struct gguf_layout *l = &part->layout;
+    if (!l->piece) return etrt_st_put(to, p->packed, bytes);
+    size_t each = l->row / l->piece / l->groups, piece = bytes / (each * l->groups);
+    for (size_t i = 0; i < each * l->groups; i++)
+        memcpy((char *)p->ordered + i * piece,
+               (char *)p->packed + (i % each * l->groups + i / each) * piece, piece);
+    return etrt_st_put(to, p->ordered, bytes);
 }
 
-static bool put_values(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count,
-                       struct etrt_st_sink *to) {
-    if (part->planes) return put_plane(p, part, from, count, to);
-    if (part->from->type == part->to->type && !(part->change & GGUF_NORM)) {
-        size_t bytes = count * part->to->bytes;
-        return gguf_read(p->g, part->from->offset + (part->first + from) * part->to->bytes, p->raw,
-                         bytes) &&
-               etrt_st_put(to, p->raw, bytes);
-    }
-    if (!read_values(p, part, from, count)) return false;
-    part->to->pack(p->values, count, p->packed);
-    return check_range(p, part, count) && etrt_st_put(to, p->packed, count * part->to->bytes);
+/* What the first plane comes of is looked at as values, too: their scales are numbers. */
+static bool put_plane(struct gguf_plan *p, const struct part *part, const struct piece *e,
+                      struct etrt_st_sink *to) {
+    const struct gguf_format *f = gguf_format(e->from->type);
+    size_t blocks = e->count / f->elements;
+    uint64_t at = e->from->offset + e->at / f->elements * f->bytes;
+    if (!part->plane ? !read_values(p, part, e) : !gguf_read(p->g, at, p->raw, blocks * f->bytes))
+        return false;
+    gguf_plane_take(part->planes, part->plane, p->raw, blocks, p->packed);
+    return put_bytes(p, part, gguf_plane_bytes(&part->planes->plane[part->plane], e->count), to);
+}
+
+static bool put_piece(struct gguf_plan *p, const struct part *part, const struct piece *e,
+                      void *user) {
+    struct etrt_st_sink *to = user;
+    bool same = e->from->type == part->to->type && !(part->change & (GGUF_NORM | GGUF_LOG));
+    size_t bytes = e->count * part->to->bytes;
+    if (part->planes) return put_plane(p, part, e, to);
+    if (same && !e->turned)
+        return gguf_read(p->g, e->from->offset + e->at * part->to->bytes, p->packed, bytes) &&
+               put_bytes(p, part, bytes, to);
+    if (!read_values(p, part, e)) return false;
+    part->to->pack(p->values, e->count, p->packed);
+    return check_range(p, part, e) && put_bytes(p, part, bytes, to);
 }
 
 static bool give(void *user, size_t index, struct etrt_st_sink *to) {
     struct gguf_plan *p = user;
-    const struct part *part = &p->parts[index];
-    uint64_t run = part->elements; /* elements that lie together here and there */
-    if (part->change & (GGUF_QUERY | GGUF_KEY))
-        run = part->from->rank == 1 ? 1 : part->from->dims[0];
-    for (uint64_t at = 0; at < part->elements; at += run) {
-        uint64_t from = row_of(part, at / run) * run;
-        for (uint64_t done = 0; done < run; done += PIECE) {
-            size_t n = run - done < PIECE ? (size_t)(run - done) : PIECE;
-            if (!put_values(p, part, from + done, n, to)) return false;
-        }
-    }
-    return true;
+    return each_piece(p, &p->parts[index], put_piece, to);
 }
 
 bool gguf_plan_write(struct gguf_plan *p, const char *path) {
@@ -408,7 +550,9 @@ bool gguf_plan_write_one(const struct gguf *g, const struct gguf_tensor *t, cons
     struct gguf_plan *p = make_empty(g);
     p->widens = true;
     p->type = target_called("F32");
-    add_part(p, (struct part){.from = t, .elements = t->elements, .to = p->type}, name, t->rank);
+    struct part part = {.from = t, .to = p->type};
+    gguf_layout_plain(g, t, &part.layout);
+    add_part(p, part, name);
     describe(p);
     return gguf_plan_write(p, path);
 }

@@ -216,8 +216,9 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
         return true;
     }
     if (takes(name, n, a, "has", "t")) {
-        *out =
-            imp_bool(s->t->st && etrt_st_find(s->t->st, imp_config_tensor(s->t->config, a->text)));
+        const char *tensor = imp_config_tensor(s->t->config, a->text);
+        *out = imp_bool(s->t->st &&
+                        (etrt_st_find(s->t->st, tensor) || imp_quantised_has(s->t, tensor)));
         return true;
     }
     return imp_scan_error(s, "there is no function '%s' that takes this", name);

@@ -176,15 +176,29 @@ static bool set_variables(struct imp_scan *s, const struct line *l, const char *
     return true;
 }
 
+/* What marks stand behind for a weight called SOURCE, or NULL. Planes of one without the suffix are
+ * told by all of its name, where there are tensors to look at. */
+static const char *base_of(const struct imp_template *t, const char *source) {
+    const char *suffix = text_of(t, "q_suffix");
+    if (!suffix || !text_of(t, "q_mark")) return NULL;
+    if (ends_in(source, suffix))
+        return et_strndup(t->arena, source, strlen(source) - strlen(suffix));
+    return t->st ? source : NULL;
+}
+
+bool imp_quantised_has(const struct imp_template *t, const char *name) {
+    const char *base = base_of(t, name), *mark = base ? text_of(t, "q_mark") : NULL, *one;
+    while (mark && (one = next_mark(t->arena, &mark)))
+        if (etrt_st_find(t->st, et_printf(t->arena, "%s%s", base, one))) return true;
+    return false;
+}
+
 bool imp_quantised(struct imp_scan *s, const char *line, const char **out_part) {
     struct imp_template *t = s->t;
-    const char *format = text_of(t, "q_format"), *suffix = text_of(t, "q_suffix"),
-               *mark = text_of(t, "q_mark");
+    const char *format = text_of(t, "q_format"), *mark = text_of(t, "q_mark"), *base, *found;
     struct line l;
     *out_part = NULL;
-    if (!format || !suffix || !mark || !read_line(t->arena, line, &l) || !ends_in(l.source, suffix))
-        return true;
-    const char *base = et_strndup(t->arena, l.source, strlen(l.source) - strlen(suffix)), *found;
+    if (!format || !read_line(t->arena, line, &l) || !(base = base_of(t, l.source))) return true;
     while ((found = next_mark(t->arena, &mark)) && !is_marked(t, base, found)) {
     }
     if (!found) return true;

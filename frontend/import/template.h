@@ -119,6 +119,8 @@ const char *imp_type_to_settle(const char *line, bool *out_fine);
 /* LINE, of a model: where it declares a weight that the checkpoint holds quantised, *OUT_PART is
  * the template of its format and variables tell that of the weight; else NULL. */
 bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);
+/* Has the checkpoint the weight NAME in a quantised form? It has tensors. */
+bool imp_quantised_has(const struct imp_template *, const char *name);
 /* A number that is the same for layers with the same quantised weights, whose tensors' names begin
  * with PREFIX, and another one for others. */
 int64_t imp_kind_of_layer(const struct imp_template *, const char *prefix);

@@ -80,10 +80,6 @@ static void write_weights(struct gguf_plan *p, const json_t *config, struct gguf
     fuzz_import(NULL, true);
 }
 
-static int64_t field(const json_t *config, const char *name) {
-    return json_integer_value(json_object_get(config, name));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     struct gguf g;
     struct gguf_fault fault = {""};
@@ -96,8 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (gguf_parse("m.gguf", data, bytes, arena, &fault, &g)) f = gguf_family_of(&g);
     if (f) config = gguf_config(&g, f, "bfloat16");
     if (config && gguf_vocabulary_read(&g, NULL, &v))
-        p = gguf_plan_make(&g, f, bytes % 2 ? NULL : "F16", field(config, "num_attention_heads"),
-                           field(config, "num_key_value_heads"), &rounded);
+        p = gguf_plan_make(&g, f, bytes % 2 ? NULL : "F16", config, &rounded);
     FUZZ_EXPECT(p || *fault.text);
     FUZZ_EXPECT(!memchr(fault.text, '\n', strlen(fault.text)));
     if (v) check_tokenizer(v);

@@ -22,6 +22,7 @@ length() {
     expr) echo 256 ;;
     isa) echo 257 ;;
     etg | eti | safetensors) echo 4096 ;;
+    gguf) echo 65536 ;;
     *) echo 16384 ;;
     esac
 }

@@ -3,6 +3,7 @@
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include "tests/unit/gguf/writer.h"
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,9 +194,11 @@ static bool convert(const char *in, const char *out, const char *type, struct gg
     bool ok = false;
     fault->text[0] = 0;
     if (gguf_open(in, arena, fault, &g)) {
+        json_t *heads = json_pack("{s:i, s:i}", "num_attention_heads", 4, "num_key_value_heads", 2);
         struct gguf_plan *p = gguf_plan_make(&g, gguf_family_of(&g),
-                                             strcmp(type, "auto") ? type : NULL, 4, 2, &rounded);
+                                             strcmp(type, "auto") ? type : NULL, heads, &rounded);
         ok = p && gguf_plan_write(p, out);
+        json_decref(heads);
         gguf_close(&g);
     }
     et_arena_destroy(arena);

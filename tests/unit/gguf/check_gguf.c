@@ -31,9 +31,7 @@ static const char *verdict(const void *data, size_t bytes) {
         const struct gguf_family *f = gguf_family_of(&g);
         json_t *config = f ? gguf_config(&g, f, "") : NULL;
         if (config && gguf_vocabulary_read(&g, NULL, &v))
-            gguf_plan_make(
-                &g, f, NULL, json_integer_value(json_object_get(config, "num_attention_heads")),
-                json_integer_value(json_object_get(config, "num_key_value_heads")), &rounded);
+            gguf_plan_make(&g, f, NULL, config, &rounded);
         json_decref(config);
     }
     free(copy);

@@ -1,11 +1,14 @@
-/* remake RECORD.json NAME CHECKPOINT FOLDER: the GGUF file that llama.cpp's converter made of a
- * golden checkpoint, FOLDER/model.gguf, again, and FOLDER/config.json, the configuration it was
- * made of. The record says where each tensor's values are in the checkpoint and how they lie in the
- * file; shares nothing with etgguf. */
+/* remake RECORD.json NAME CHECKPOINT FOLDER [FORMAT]: the GGUF file that llama.cpp's converter made
+ * of a golden checkpoint, FOLDER/model.gguf, again, and FOLDER/config.json, the configuration it
+ * was made of. The record says where each tensor's values are in the checkpoint and how they lie in
+ * the file; shares nothing with etgguf. Matrices are in FORMAT where their rows are whole blocks of
+ * it, else in q8_0. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
+#include "tests/unit/gguf/quantise.h"
 #include "tests/unit/gguf/writer.h"
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +31,15 @@ struct model {
     const struct etrt_st *st;
     json_t *config;
     struct writer w;
+    const struct quantiser *quantiser; /* of matrices that the file has in bf16; or NULL */
 };
 
 /* ---- metadata ---- */
+
+static float real_of(const json_t *value) {
+    const char *text = json_string_value(value); /* "-inf" */
+    return text ? strtof(text, NULL) : (float)json_number_value(value);
+}
 
 static void put_item(struct buffer *b, int64_t type, const json_t *value) {
     if (type == TEXT)
@@ -38,7 +47,7 @@ static void put_item(struct buffer *b, int64_t type, const json_t *value) {
     else if (type == BOOL)
         put(b, &(unsigned char){json_is_true(value)}, 1);
     else if (type == REAL)
-        put_u32(b, etrt_word_of_f32((float)json_number_value(value)));
+        put_u32(b, etrt_word_of_f32(real_of(value)));
     else
         put_u32(b, (uint32_t)json_integer_value(value));
 }
@@ -79,8 +88,7 @@ static float value_at(const struct etrt_st_tensor *t, size_t i) {
 }
 
 /* The values of the tensor NAME, whose HEADS heads, if any, have their halves row by row. */
-static void put_values(struct model *m, const char *name, uint32_t type, size_t heads,
-                       struct buffer *out) {
+static void put_values(struct model *m, const char *name, size_t heads, struct buffer *out) {
     const struct etrt_st_tensor *t = etrt_st_find(m->st, name);
     if (!t) die(name, "missing");
     size_t n = t->bytes / etrt_st_dtype_bytes(t->dtype), rows = (size_t)t->shape[0], row = n / rows,
@@ -89,8 +97,51 @@ static void put_values(struct model *m, const char *name, uint32_t type, size_t 
         size_t in = r % head, from = heads ? r - in + in / 2 + in % 2 * (head / 2) : r;
         for (size_t i = 0; i < row; i++) {
             float x = value_at(t, from * row + i);
-            uint32_t word = type == F32 ? etrt_word_of_f32(x) : etrt_f32_to_bf16(x);
-            put(out, &word, type == F32 ? 4 : 2);
+            put(out, &x, sizeof x);
+        }
+    }
+}
+
+/* ---- views: numbers of a tensor of the checkpoint, from one on, by sizes and strides ---- */
+
+/* What is done to each value. */
+static float changed(const char *how, float x) {
+    return !strcmp(how, "plus") ? x + 1 : !strcmp(how, "minus_exp") ? -expf(x) : x;
+}
+
+static void put_view(const struct etrt_st_tensor *t, const char *how, const json_t *view,
+                     struct buffer *values) {
+    const json_t *sizes = json_array_get(view, 2), *strides = json_array_get(view, 3);
+    size_t n = 1, count = t->bytes / etrt_st_dtype_bytes(t->dtype), rank = json_array_size(sizes);
+    for (size_t d = 0; d < rank; d++)
+        n *= (size_t)json_integer_value(json_array_get(sizes, d));
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)json_integer_value(json_array_get(view, 1)), rest = i;
+        for (size_t d = rank; d-- > 0;) {
+            size_t size = (size_t)json_integer_value(json_array_get(sizes, d));
+            at += rest % size * (size_t)json_integer_value(json_array_get(strides, d));
+            rest /= size;
+        }
+        if (at >= count) die(t->name, "is smaller than what is recorded of it");
+        float x = changed(how, value_at(t, at));
+        put(values, &x, sizeof x);
+    }
+}
+
+/* Views one behind the other, of layer LAYER; a name with "{e}" is of all experts in turn. */
+static void put_views(struct model *m, const char *how, const json_t *views, int64_t layer,
+                      struct buffer *values) {
+    char name[300], expert[300];
+    size_t i;
+    json_t *view;
+    json_array_foreach(views, i, view) {
+        const char *from = replaced(json_string_value(json_array_get(view, 0)), "{l}", layer, name);
+        const struct etrt_st_tensor *t;
+        for (int64_t e = 0; e < (strstr(from, "{e}") ? 4096 : 1); e++) {
+            t = etrt_st_find(m->st, replaced(from, "{e}", e, expert));
+            if (!t && e) break;
+            if (!t) die(from, "missing");
+            put_view(t, how, view, values);
         }
     }
 }
@@ -99,7 +150,39 @@ static int64_t number(const struct model *m, const char *field) {
     return json_integer_value(json_object_get(m->config, field));
 }
 
-static void add_layer(struct model *m, const char *name, const json_t *row, int64_t layer) {
+/* In blocks, where the tensor has rows of whole ones and the file is to have any. */
+static void add_floats(struct model *m, const char *name, int rank, const uint64_t *dims,
+                       uint32_t type, const struct buffer *values) {
+    struct buffer data = {0};
+    const float *x = (const void *)values->at;
+    size_t n = values->n / sizeof *x;
+    const struct quantiser *q = type == BF16 ? m->quantiser : NULL;
+    if (q && dims[0] % (size_t)q->elements) q = quantiser_called("q8_0");
+    if (q && !(dims[0] % (size_t)q->elements)) {
+        quantise(q, x, n, &data);
+        type = q->type;
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t word = type == F32 ? etrt_word_of_f32(x[i]) : etrt_f32_to_bf16(x[i]);
+            put(&data, &word, type == F32 ? 4 : 2);
+        }
+    }
+    add_tensor(&m->w, name, rank, dims, type, data.at, data.n);
+    free(data.at);
+}
+
+static void add_views(struct model *m, const char *name, const json_t *row, int64_t layer, int rank,
+                      const uint64_t *dims, uint32_t type) {
+    struct buffer values = {0};
+    put_views(m, json_string_value(json_array_get(row, 1)), json_array_get(row, 0), layer, &values);
+    add_floats(m, name, rank, dims, type, &values);
+    free(values.at);
+}
+
+/* A bar behind a name: its tensors are of another shape in other layers. */
+static void add_layer(struct model *m, const char *pattern, const json_t *row, int64_t layer) {
+    char name[300];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(pattern, "|"), pattern);
     char file[300], from[300], expert[300];
     const char *how = json_string_value(json_array_get(row, 1));
     const json_t *shape = json_array_get(row, 2);
@@ -109,14 +192,18 @@ static void add_layer(struct model *m, const char *name, const json_t *row, int6
     int rank = (int)json_array_size(shape);
     for (int d = 0; d < rank; d++)
         dims[d] = (uint64_t)json_integer_value(json_array_get(shape, (size_t)d));
+    if (json_is_array(json_array_get(row, 0))) {
+        add_views(m, replaced(name, "{l}", layer, file), row, layer, rank, dims, type);
+        return;
+    }
     const char *source = replaced(json_string_value(json_array_get(row, 0)), "{l}", layer, from);
     bool stacked = !strcmp(how, "experts");
     size_t heads = !strcmp(how, "turned_q")   ? (size_t)number(m, "num_attention_heads")
                    : !strcmp(how, "turned_k") ? (size_t)number(m, "num_key_value_heads")
                                               : 0;
     for (int64_t e = 0; e < (stacked ? (int64_t)dims[2] : 1); e++)
-        put_values(m, replaced(source, "{e}", e, expert), type, heads, &data);
-    add_tensor(&m->w, replaced(name, "{l}", layer, file), rank, dims, type, data.at, data.n);
+        put_values(m, replaced(source, "{e}", e, expert), heads, &data);
+    add_floats(m, replaced(name, "{l}", layer, file), rank, dims, type, &data);
     free(data.at);
 }
 
@@ -136,7 +223,8 @@ static void add_tensors(struct model *m, json_t *tensors) {
     size_t i;
     json_object_foreach(tensors, name, row) {
         const json_t *layers = json_array_get(row, 4);
-        if (!strcmp(json_string_value(json_array_get(row, 0)), "values")) {
+        const char *from = json_string_value(json_array_get(row, 0)); /* or views */
+        if (from && !strcmp(from, "values")) {
             add_numbers(m, name, json_array_get(row, 1));
             continue;
         }
@@ -149,7 +237,8 @@ int main(int argc, char **argv) {
     char path[4096], err[ETRT_ST_ERR];
     struct etrt_st *st;
     struct model m = {0};
-    if (argc != 5) die("usage", "RECORD.json NAME CHECKPOINT FOLDER");
+    if (argc != 5 && argc != 6) die("usage", "RECORD.json NAME CHECKPOINT FOLDER [FORMAT]");
+    if (argc == 6) m.quantiser = quantiser_called(argv[5]);
     json_t *record = load(argv[1]), *one = json_object_get(record, argv[2]);
     if (!one) die(argv[1], argv[2]);
     snprintf(path, sizeof path, "%s/config.json", argv[3]);
