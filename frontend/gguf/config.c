@@ -17,7 +17,8 @@ enum kind {
 enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
 #define PATTERN (GGUF_EXAONE4 | GGUF_OLMO3) /* which layers slide is in the file */
 #define WINDOWS                                                                                    \
-    (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3 | GGUF_NEXT)
+    (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3 | GGUF_NEXT |  \
+     GGUF_GPT_OSS)
 #define CAPS (GGUF_GEMMA2 | GGUF_GEMMA3S)
 #define RECURRENT (GGUF_LFM2S | GGUF_KIMI_LINEAR | GGUF_GRANITE_HYBRID | GGUF_NEMOTRON_H)
 /* Sizes of heads that are not those of a decoder in general. */
@@ -31,7 +32,7 @@ enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
 #define QWEN_MIXTURE (SEES_ONE | GGUF_QWEN3_MOE)
 #define GRANITES (GGUF_GRANITE | GGUF_GRANITE_HYBRID)
 #define COHERES (GGUF_COHERE | GGUF_COHERE2)
-#define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_LLAMA4)
+#define LOCAL (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_LLAMA4 | GGUF_GPT_OSS)
 #define BY_NAME (QWEN_MIXTURE | GGUF_OLMOE | GGUF_LFM2_MOE)
 #define ROUTED (GGUF_SIGMOIDS | GGUF_DEEPSEEKS) /* words of DeepSeek's */
 #define MIXTURE (LOCAL | BY_NAME | ROUTED)
@@ -150,7 +151,7 @@ static const struct {
     {"expert_used_count", "moe_k", INT, GGUF_ERNIE_MOE, NEED},
     {"expert_feed_forward_length", "moe_intermediate_size", INT,
      (MIXTURE | GGUF_ERNIE_MOE) & ~(LOCAL | GGUF_OLMOE), NEED},
-    {"expert_feed_forward_length", "intermediate_size", INT, GGUF_MINIMAX_M2, NEED},
+    {"expert_feed_forward_length", "intermediate_size", INT, GGUF_MINIMAX_M2 | GGUF_GPT_OSS, NEED},
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, SEES_ONE, NEED},
     {"expert_shared_feed_forward_length", NULL, NOTHING, GGUF_ERNIE_MOE, 0}, /* as its tensors */
     {"expert_shared_count", "n_shared_experts", INT, ROUTED, NEED},
@@ -506,6 +507,7 @@ static const struct {
     {"attention_out_bias", "blk.0.attn_output.bias", GGUF_SEED_OSS},
     {"mlp_bias", "blk.0.ffn_up.bias",
      GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS},
+    {"attention_bias", "blk.0.attn_q.bias", GGUF_GPT_OSS},
     {"use_bias", "blk.0.attn_q.bias", GGUF_STARCODER2 | GGUF_ERNIE | GGUF_ERNIE_MOE},
     {"use_qk_norm", "blk.0.attn_q_norm.weight", GGUF_GLM4_MOE | GGUF_COHERE},
 };

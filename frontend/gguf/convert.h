@@ -57,6 +57,7 @@ struct json_t;
 #define GGUF_GEMMA3N (UINT64_C(1) << 44)
 #define GGUF_GEMMA4 (UINT64_C(1) << 45)
 #define GGUF_MAMBA2 (UINT64_C(1) << 46)
+#define GGUF_GPT_OSS (UINT64_C(1) << 47)
 #define GGUF_DEEPSEEKS (GGUF_DEEPSEEK2 | GGUF_DEEPSEEK3)
 #define GGUF_LATENT (GGUF_DEEPSEEKS | GGUF_KIMI_LINEAR) /* keys and values of a latent */
 #define GGUF_DELTA (GGUF_QWEN3_NEXT | GGUF_QWEN3_5 | GGUF_QWEN3_5_MOE) /* gated delta rules */
@@ -105,6 +106,7 @@ enum gguf_change {
     GGUF_TILED_TAIL = 1 << 19,    /* the same, behind queries and keys */
     GGUF_TILED_COLUMNS = 1 << 20, /* the same, columns */
     GGUF_BLOCKS = 1 << 21,        /* what it is called where it stays quantised */
+    GGUF_IN_TURNS = 1 << 22,      /* with GGUF_GATE_UP: a row of each in turns */
 };
 /* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
  * *CHANGE; NULL where the family has none of that name. STAYS: it is of blocks that stay quantised.

@@ -196,10 +196,17 @@ static bool lay_gate_up(const struct gguf *g, const struct gguf_tensor *gate, un
         set_dims(l, gate->rank, (uint64_t[]){2 * rows, columns, experts});
         return true;
     }
-    struct gguf_rows both[] = {{gate, 0, rows, rows, 1, false}, {up, 0, rows, rows, 1, false}};
-    l->row = columns;
-    add_section(g, l, experts, both, 2);
-    set_dims(l, gate->rank, (uint64_t[]){columns, 2 * rows, experts});
+    bool vectors = change & GGUF_IN_TURNS && gate->rank == 2; /* an expert's is one */
+    uint64_t each = change & GGUF_IN_TURNS ? 1 : rows;
+    if (vectors) {
+        l->row = 1;
+        set_dims(l, 2, (uint64_t[]){2 * columns, rows});
+    } else {
+        l->row = columns;
+        set_dims(l, gate->rank, (uint64_t[]){columns, 2 * rows, experts});
+    }
+    struct gguf_rows both[] = {{gate, 0, each, each, 1, false}, {up, 0, each, each, 1, false}};
+    add_section(g, l, gate->elements / l->row / each, both, 2);
     return true;
 }
 

@@ -54,6 +54,7 @@ static const struct gguf_family families[] = {
     {GGUF_NEMOTRON_H, "nemotron_h_moe", NULL, "NemotronHForCausalLM", "nemotron_h", BACKBONE},
     {GGUF_MAMBA2, "mamba2", NULL, "Mamba2ForCausalLM", "mamba2", BACKBONE},
     {GGUF_LLAMA4, "llama4", NULL, "Llama4ForCausalLM", "llama4_text", DECODER},
+    {GGUF_GPT_OSS, "gpt-oss", NULL, "GptOssForCausalLM", "gpt_oss", DECODER},
     {GGUF_GEMMA3N, "gemma3n", NULL, "Gemma3nForCausalLM", "gemma3n_text", DECODER},
     {GGUF_GEMMA4, "gemma4", NULL, "Gemma4ForCausalLM", "gemma4_text", DECODER},
     {GGUF_BERT, "bert", NULL, "BertModel", "bert", "encoder.layer."},
@@ -65,7 +66,7 @@ static const struct gguf_family families[] = {
 #define SANDWICH (GGUF_GEMMA2 | GGUF_GEMMA3S | GGUF_NEXT)
 #define BEHIND (GGUF_EXAONE4 | GGUF_OLMO2 | GGUF_OLMO3)
 /* Before the second half, by that name. */
-#define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE | GGUF_DELTA)
+#define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE | GGUF_DELTA | GGUF_GPT_OSS)
 #define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2) /* a layer is one of several things */
 /* In front alone. */
 #define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S | MIXERS))
@@ -74,8 +75,8 @@ static const struct gguf_family families[] = {
 #define QWEN_LIKE (SEES_ONE | GGUF_QWEN3_MOE | GGUF_OLMOE)
 #define SHARED (GGUF_SIGMOIDS | GGUF_ERNIE_MOE | GGUF_DEEPSEEKS) /* experts that all tokens see */
 #define AS_DENSE (QWEN_LIKE | SHARED) /* experts' parts are called as a dense layer's */
-#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_KIMI_LINEAR) /* w1, w2, w3 */
-#define OTHERWISE (MIXERS | GGUF_GRANITE_HYBRID | GGUF_LLAMA4)        /* by other names */
+#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_KIMI_LINEAR)         /* w1, w2, w3 */
+#define OTHERWISE (MIXERS | GGUF_GRANITE_HYBRID | GGUF_LLAMA4 | GGUF_GPT_OSS) /* by other names */
 #define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_LIKE | OTHERWISE))
 #define HEAD_NORMS                                                                                 \
     (GGUF_QWEN3 | GGUF_QWEN3_MOE | GGUF_GEMMA3S | BEHIND | GGUF_OLMOE | GGUF_SIGMOIDS |            \
@@ -205,6 +206,17 @@ static const struct {
     {"#ffn_up_exps.weight", "", GGUF_LLAMA4, GGUF_JOINED},
     {"#ffn_down_exps.weight", "#feed_forward.experts.down_proj", GGUF_LLAMA4,
      GGUF_TURNED | GGUF_STACKED},
+    {"#attn_sinks.weight", "#self_attn.sinks", GGUF_GPT_OSS, 0},
+    {"#ffn_gate_inp.weight", "#mlp.router.weight", GGUF_GPT_OSS, GGUF_ROUTER},
+    {"#ffn_gate_inp.bias", "#mlp.router.bias", GGUF_GPT_OSS, 0},
+    {"#ffn_gate_exps.weight", "#mlp.experts.gate_up_proj.weight", GGUF_GPT_OSS,
+     GGUF_GATE_UP | GGUF_IN_TURNS | GGUF_STACKED},
+    {"#ffn_up_exps.weight", "", GGUF_GPT_OSS, GGUF_JOINED},
+    {"#ffn_down_exps.weight", "#mlp.experts.down_proj.weight", GGUF_GPT_OSS, GGUF_STACKED},
+    {"#ffn_gate_exps.bias", "#mlp.experts.gate_up_proj_bias", GGUF_GPT_OSS,
+     GGUF_GATE_UP | GGUF_IN_TURNS | GGUF_ROUTER},
+    {"#ffn_up_exps.bias", "", GGUF_GPT_OSS, GGUF_JOINED},
+    {"#ffn_down_exps.bias", "#mlp.experts.down_proj_bias", GGUF_GPT_OSS, GGUF_ROUTER},
     {"altup_proj.weight", "model.altup_projections.{e}.weight", GGUF_GEMMA3N, GGUF_EXPERTS},
     {"altup_unembd_proj.weight", "model.altup_unembed_projections.{e}.weight", GGUF_GEMMA3N,
      GGUF_EXPERTS},

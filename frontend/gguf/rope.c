@@ -37,6 +37,7 @@ static bool put_yarn(const struct gguf *g, const struct gguf_family *f, double f
     json_t *s = scaling_of("yarn", factor);
     json_object_set_new(s, "original_max_position_embeddings", json_integer(original));
     put(config, s);
+    if (f->bit == GGUF_GPT_OSS) json_object_set_new(s, "truncate", json_false());
     if (magnitude != 0)
         json_object_set_new(s, "attention_factor", json_real(gguf_short_real(magnitude)));
     if (all != 0) {

@@ -32,7 +32,7 @@ FIELDS = {
 }
 NAMES = """smollm3 arcee granite ministral3 seed_oss ernie4_5 ernie4_5_moe exaone4 olmo2 olmo3 olmoe glm4 glm4_moe dots1 minimax_m2 cohere
 cohere2 starcoder2 phi3 longrope lfm2 lfm2_moe deepseek_v2 deepseek_v3 deepseek_v3_noq kimi_linear qwen3_next qwen3_5 qwen3_5_moe
-granitemoehybrid granite4_dense nemotron_h mamba2 llama4_text gemma3n gemma4 gemma4_moe""".split()
+granitemoehybrid granite4_dense nemotron_h mamba2 llama4_text gemma3n gemma4 gemma4_moe gpt_oss""".split()
 # What the converter calls a tensor where transformers writes another name.
 RENAMED = {"kimi_linear": ("layers.0.block_sparse_moe.", "layers.0.mlp.")}
 
@@ -93,6 +93,18 @@ def views(name, weights, c):
         if key and half.group(2) == "_exps":
             e, h, f = t.shape
             return [[key, second * (f // 2), [e, f // 2, h], [h * f, 1, f]]]
+    key, t = find("mlp.experts.gate_up_proj")
+    both = re.fullmatch(r"ffn_(gate|up)_exps\.(weight|bias)", end)
+    if key and both:  # columns in turns
+        e, h, f = t.shape
+        second = int(both.group(1) == "up")
+        if both.group(2) == "bias":
+            return [[key + "_bias", second, [e, f // 2], [f, 2]]]
+        return [[key, second, [e, f // 2, h], [h * f, 2, f]]]
+    if key and end == "ffn_down_exps.weight":
+        key, t = find("mlp.experts.down_proj")
+        e, f, h = t.shape
+        return [[key, 0, [e, h, f], [f * h, 1, h]]]
     if end == "ffn_down_exps.weight" and find("feed_forward.experts.down_proj")[0]:
         key, t = find("feed_forward.experts.down_proj")
         e, f, h = t.shape
