@@ -107,7 +107,8 @@ static bool bounds_of(const et_exprs *p, const struct linear *l, int64_t *out_lo
 
 /* ---- products ---- */
 
-enum { MAX_FACTORS = 8 };
+/* A tensor has no more than 2^40 elements, so that no more of its dims multiply that are not 1. */
+enum { MAX_FACTORS = 40 };
 
 /* Factors of a term (a left-leaning chain of MUL over non-constant atoms). */
 static int factors(et_exprs *p, et_expr t, et_expr f[MAX_FACTORS]) {

@@ -107,6 +107,8 @@ void gen_group(gen *);
 
 /* The whole of a program over sizes that are products of dims. */
 void gen_shapes(gen *);
+/* The same of tensors of up to eight dimensions, over up to nine dims. */
+void gen_dims(gen *);
 /* The whole of a program that is one operator many times. */
 void gen_chains(gen *);
 /* The whole of a program over wide rows. */

@@ -3,7 +3,7 @@
 #include "tests/by_hand/programs/gen.h"
 #include <string.h>
 
-enum { FACTORS = 6, RANK = 4, KEPT = 12, MOST = 200000, ATOMS = 64 };
+enum { FACTORS = 6, RANK = 8, KEPT = 12, MOST = 200000, ATOMS = 64 };
 
 /* What sizes are products of: a dim, a number, or a sum or quotient that came up. */
 struct atom {
@@ -26,7 +26,7 @@ struct shaped {
 struct shapes {
     gen *g;
     struct atom atom[ATOMS];
-    int natoms, ndims;
+    int natoms, ndims, most_rank;
     struct shaped kept[KEPT];
     int nkept;
 };
@@ -85,7 +85,7 @@ static void reshaped(struct shapes *s, struct shaped *x) {
         int k = gen_draw(g, i + 1), t = of[i];
         of[i] = of[k], of[k] = t;
     }
-    struct shaped to = {.rank = 1 + gen_draw(g, RANK)};
+    struct shaped to = {.rank = 1 + gen_draw(g, s->most_rank)};
     for (int i = 0, at = 0; i < n; i++) {
         if (at + 1 < to.rank && gen_chance(g, 50)) at++;
         if (to.d[at].n == FACTORS) return;
@@ -183,7 +183,7 @@ static void computed(struct shapes *s, struct shaped *x) {
 
 static struct shaped given(struct shapes *s) {
     gen *g = s->g;
-    struct shaped x = {.rank = 1 + gen_draw(g, 3), .text = gen_fresh(g, "x")};
+    struct shaped x = {.rank = 1 + gen_draw(g, s->most_rank - 1), .text = gen_fresh(g, "x")};
     for (int i = 0; i < x.rank; i++)
         for (int k = gen_chance(g, 40) ? 2 : 1; k > 0; k--) {
             int atom = gen_draw(g, s->ndims);
@@ -204,16 +204,19 @@ static void keep(struct shapes *s, struct shaped x) {
     if (s->nkept < KEPT) s->kept[s->nkept++] = x;
 }
 
-void gen_shapes(gen *g) {
+static void make(gen *g, int most_rank, int most_dims) {
     static const int ends[] = {2, 3, 5, 8, 12, 16, 33, 64};
     static void (*const makers[])(struct shapes *, struct shaped *) = {
         reshaped, reshaped, reshaped, reshaped, transposed, transposed, transposed, sliced, joined};
     struct shapes *s = et_alloc(g->a, sizeof *s);
     s->g = g;
+    s->most_rank = most_rank;
     gen_line(g, "model exact");
-    s->ndims = 1 + gen_draw(g, 4);
+    s->ndims = 1 + gen_draw(g, most_dims);
     for (int i = 0; i < s->ndims; i++) {
-        int lo = 1 + gen_chance(g, 25), hi = ends[gen_draw(g, s->ndims > 2 ? 6 : 8)];
+        int lo = 1 + gen_chance(g, 25), hi = ends[gen_draw(g, s->ndims > 4   ? 3
+                                                              : s->ndims > 2 ? 6
+                                                                             : 8)];
         const char *name = et_printf(g->a, "%c", 'A' + i);
         add_atom(s, name, lo, hi);
         gen_line(g, et_printf(g->a, "dim %s in %d..%d", name, lo, hi));
@@ -233,4 +236,12 @@ void gen_shapes(gen *g) {
     }
     for (int i = 0; i < s->nkept && i < 3; i++)
         gen_line(g, et_printf(g->a, "output y%d = %s * 0.5", i, s->kept[s->nkept - 1 - i].text));
+}
+
+void gen_shapes(gen *g) {
+    make(g, 4, 4);
+}
+
+void gen_dims(gen *g) {
+    make(g, RANK, 9);
 }

@@ -12,7 +12,8 @@ typedef enum {
     GEN_CHAINS, /* one operator after itself, up to forty times */
     GEN_ODD, /* as mixed ones, with NaN, infinities and denormal numbers among what tensors hold */
     GEN_SHAPES, /* elements that move, over sizes that are products of dims */
-    GEN_WIDE    /* reductions over reshapes of wide rows, odd ones too: asked for by name alone */
+    GEN_WIDE,   /* reductions over reshapes of wide rows, odd ones too: asked for by name alone */
+    GEN_DIMS    /* shapes of up to eight dimensions over up to nine dims: by name alone */
 } gen_kind;
 /* The kind of this name, or -1. */
 int gen_kind_named(const char *);
