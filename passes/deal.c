@@ -338,19 +338,22 @@ static double bytes_of(const et_program *p, int tensor) {
 }
 
 /* Everything to everybody takes the link for D - 1 times the bytes of a sum. In two steps it is
- * (D - 1) / D of that twice, the second time in the bytes of bf16, as which products read it. They
- * pay where that saves more than the second event, and the tasks without rows that wait for the
- * first, take: on two H200 both ways took as long where it saved 6 us (bench/devices/README.md). */
+ * (D - 1) / D of that twice, the second time in the bytes of bf16, as which products read it; and
+ * each device adds up and normalises 1 / D of the elements, which takes as long as so many bytes of
+ * each from memory do. They pay where that saves more than the second event, and the tasks without
+ * rows that wait for the first, take: fitted to prompts of 512 and 2,048 on two H200, of f32 and of
+ * bf16 (bench/devices/README.md). */
 static bool pays(const et_pipeline *pl) {
-    enum { EVENTS = 6 };
+    enum { EVENTS = 14, TOUCHED = 24 };
     const double read = 2; /* bytes of an element of what products read */
     const et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
     double others = p->g->devices - 1, saved = 0;
     for (int t = 0; t < p->ntensors; t++) {
         if (!is_sum(p, t)) continue;
-        double bytes = bytes_of(p, t), twice = 1 + read / et_dtype_bytes(p->tensors[t].shape.dtype);
-        double us = bytes * others * (1 - twice / p->g->devices) / (m->link_gbs * 1e3);
+        double each = et_dtype_bytes(p->tensors[t].shape.dtype), n = bytes_of(p, t) / each;
+        double us = n * others * (each - (each + read) / p->g->devices) / (m->link_gbs * 1e3);
+        us += n * others / p->g->devices * (TOUCHED + each * p->g->devices) / (m->hbm_gbs * 1e3);
         saved = us > saved ? us : saved;
     }
     return saved > EVENTS * m->event_us;

@@ -68,6 +68,24 @@ static int power_above(int64_t n, int most) {
     return p;
 }
 
+struct parts {
+    const et_tiler *t;
+    bool any;
+};
+
+static void note_parts(void *ctx, et_expr e) {
+    struct parts *s = ctx;
+    const et_node_x *n = et_x(s->t->x, e);
+    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR) s->any |= s->t->p->tensors[n->i].flagged;
+}
+
+/* Does the group add up parts of large sums over devices? */
+static bool reads_parts(const et_tiler *t) {
+    struct parts s = {t, false};
+    et_walk(t->x, t->gr->value, note_parts, &s);
+    return s.any;
+}
+
 /* Elements per tile: enough for the work-items, few enough to spread over the device, and no more
  * tiles than that takes, since what a tile costs beside its elements is as much as a few thousand.
  */
@@ -79,8 +97,11 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
     }
     if (!l->extent || (l->each && l->extent <= LONG_ROW)) {
         int64_t share = total / (cus > 0 ? cus : 1);
-        /* Of rows that are dealt a device has as many tiles that do nothing as others do. */
-        int most = t->gr->dealt ? MOST_LONG_ROWS * MAX_ELEMENTS : MAX_ELEMENTS;
+        /* Of rows that are dealt a device has as many tiles that do nothing as others do. Parts of
+         * sums over devices are there for all tiles at the same time, and what waits for these
+         * waits for all of them. */
+        bool once = t->gr->dealt || reads_parts(t);
+        int most = once ? MOST_LONG_ROWS * MAX_ELEMENTS : MAX_ELEMENTS;
         if (share > MANY_ELEMENTS) return power_above(share, most);
         if (share > MIN_ELEMENTS && t->opt->machine->group_waves)
             return power_above(share, MANY_ELEMENTS);
