@@ -140,6 +140,7 @@ static bool check_queues(cg *g) {
             return false;
         }
         if (q.words > g->event_words) g->event_words = q.words;
+        g->queued |= q.nregions > 0;
     }
     return true;
 }

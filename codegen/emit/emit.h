@@ -52,6 +52,7 @@ struct cg {
     et_exprs *x;
     et_queues queues; /* of p */
     et_tags tags;     /* of whole */
+    bool queued;      /* some part has tasks that go through queues */
     uint32_t
         sliced; /* models that have grids dealt by slice, as bits; bit 0 where there is one model */
     int event_words;             /* the most that any part needs */

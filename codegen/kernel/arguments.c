@@ -92,9 +92,12 @@ void cg_load_arguments(cg *g) {
         g->sym[i] = g->in_step
                         ? cg_step_word(g, CG_STEP_SYMBOLS + i)
                         : cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
-    for (int i = 0; i < p->ntensors; i++)
-        if (p->tensors[i].kind != ET_TENSOR_CONST && cg_wants(g, i))
+    for (int i = 0; i < p->ntensors; i++) {
+        et_tensor_kind kind = p->tensors[i].kind;
+        bool elsewhere = kind == ET_TENSOR_TEMP && p->nvariants; /* each variant has its own */
+        if (kind != ET_TENSOR_CONST && !elsewhere && cg_wants(g, i))
             load_tensor(g, i, workspace, inbox);
+    }
 }
 
 void cg_place_arguments(cg *g) {

@@ -35,7 +35,9 @@ void cg_claim_next(cg *g, bool repeats) {
     c->ahead = true;
 }
 
-/* To all work-items, which see it behind the next barrier. */
+/* To all work-items. The barrier is here and not where the loop begins: LLVM would put together
+ * what two places store before one barrier, and the one that stores would then wait for the others,
+ * which wait for its number. */
 static void share(cg *g, const cg_claim *c) {
     cg_if first;
     first_item_begin(g, &first);
@@ -43,6 +45,7 @@ static void share(cg *g, const cg_claim *c) {
     LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, g->i32, c->place, ""), cg_flag(g, CG_TILE));
     LLVMBuildStore(g->b, cg_i32(g, CG_UNCLAIMED), c->place);
     cg_if_end(g, &first);
+    cg_barrier(g);
 }
 
 /* Runs TILE of a grid, asks for the next number and leaves it to all. */
@@ -99,7 +102,6 @@ void cg_claimed_tiles(cg *g, const int *grid, int n, val ntiles) {
     cg_at(g, head);
     val again = LLVMBuildPhi(g->b, g->i1, "");
     LLVMAddIncoming(again, (val[]){LLVMConstInt(g->i1, 0, false)}, &before, 1);
-    cg_barrier(g);
     val tile = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_TILE), ""));
     cg_cond(g, cg_icmp(g, LLVMIntULT, tile, ntiles), run, over);
     cg_at(g, run);

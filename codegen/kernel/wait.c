@@ -42,7 +42,7 @@ struct poll {
 
 /* May the kernel give up something else than a wait for a counter? */
 static bool has_status(const cg *g) {
-    return g->queues.nregions || g->sliced || g->tags.bytes || g->whole->g->devices;
+    return g->queued || g->sliced || g->tags.bytes || g->whole->g->devices;
 }
 
 val cg_flag(cg *g, int i) {

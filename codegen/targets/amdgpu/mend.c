@@ -2,7 +2,6 @@
  *
  * A negation of a vector whose elements were chosen as integers: instruction selection takes a
  * vector of words for the two halves of one f64, of which only the last is negated. */
-#include "codegen/kernel/kernel.h"
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <llvm-c/Core.h>
 

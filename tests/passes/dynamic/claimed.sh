@@ -1,6 +1,6 @@
 #!/bin/sh
 # claimed.sh BIN SRC WORK: which tasks of a layer of experts a hybrid schedule has claimed, and that the simulator sees what
-# that is worth where scores are skewed. Nothing is run.
+# that is worth where scores are skewed; and that a kernel of claimed tasks comes to its end on every emulated GPU.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$1 layer=$2/bench/models/qwen3-30b-a3b/layer.etg
@@ -33,3 +33,16 @@ of 1024 static > /dev/null
     --input scores=scores.safetensors --quiet --json=times.json
 awk -F '[:,]' '/"us":/ { us[++n] = $2 }
     END { if (n != 2 || !(us[2] < us[1] * 0.995)) { print "predicted: static", us[1] ", claimed", us[2]; exit 1 } }' times.json
+
+# One work-item tells the others what it claimed: none of its wave may be past that, or it waits for ever.
+cat > claimed.etg << X
+model claimed
+dim N in 1..64
+input a : f32[N, 257]
+output most = max(a)
+output more = a + 1
+X
+for target in gfx90a gfx942 gfx950 gfx1100 gfx1201; do
+    "$bin/etcc" claimed.etg --target=$target --schedule=claimed -o claimed.hsaco
+    timeout 60 "$bin/check_kernel" claimed.etg claimed.hsaco --device emu:$target:cus=4 > said || die "$target: $? $(cat said)"
+done
