@@ -26,7 +26,7 @@ enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
 #define OTHER_WIDTHS (GGUF_GEMMA4 | GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_QWEN3_5_MOE)
 #define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2)
 #define NO_POSITIONS (GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_KIMI_LINEAR)
-#define LEARNED GGUF_BERT /* positions */
+#define LEARNED GGUF_BERTS /* positions */
 #define TURNED (GGUF_ALL & ~LEARNED)
 #define SEES_ONE (GGUF_QWEN2_MOE | GGUF_QWEN3_NEXT | GGUF_QWEN3_5_MOE)
 #define QWEN_MIXTURE (SEES_ONE | GGUF_QWEN3_MOE)
@@ -114,7 +114,7 @@ static const struct {
     {"attention.scale", "attention_multiplier", REAL, GRANITES, NEED},
     {"embedding_scale", "embedding_multiplier", REAL, GRANITES, NEED},
     {"residual_scale", "residual_multiplier", REAL, GRANITES, NEED},
-    {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, GGUF_BERT | GGUF_NOMIC_BERT, NEED},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", REAL, GGUF_BERTS | GGUF_NOMIC_BERT, NEED},
     {"attention.layer_norm_epsilon", "norm_eps", REAL, GGUF_MODERN_BERT, NEED},
     {"rope.freq_base", "rope_theta", REAL, TURNED & ~GGUF_MODERN_BERT, 0},
     {"rope.freq_base", "global_rope_theta", REAL, GGUF_MODERN_BERT, 0},
@@ -190,7 +190,8 @@ static const struct {
     {"rope.scaling.finetuned", NULL, ELSE, GGUF_GRANITE_HYBRID, 0}, /* are there any? */
     {"vocab_size", NULL, NOTHING, GGUF_ALL, 0}, /* the embedding has as many rows */
     {"pooling_type", NULL, ELSE, GGUF_ALL, 0},
-    {"dense_2_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0}, /* sizes of the tensors */
+    {"classifier.output_labels", NULL, NOTHING, GGUF_BERT_SCORES, 0}, /* names */
+    {"dense_2_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},      /* sizes of the tensors */
     {"dense_2_feat_out", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
     {"dense_3_feat_in", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
     {"dense_3_feat_out", NULL, NOTHING, GGUF_GEMMA_EMBEDDING, 0},
@@ -412,7 +413,7 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
     else if (f->bit == GGUF_MODERN_BERT)
         json_object_set_new(config, "hidden_activation", json_string("gelu"));
-    else if (f->bit == GGUF_BERT)
+    else if (f->bit & GGUF_BERTS)
         json_object_set_new(config, "hidden_act", json_string("gelu"));
     else if (f->bit != GGUF_NEMOTRON_H)
         json_object_set_new(config, "hidden_act", json_string("silu"));
@@ -475,23 +476,6 @@ static bool put_layer_types(const struct gguf *g, const struct gguf_family *f, j
         json_array_append_new(types, json_string(slides ? "sliding_attention" : "full_attention"));
     }
     json_object_set_new(config, "layer_types", types);
-    return true;
-}
-
-/* What an encoder of texts has tables for. */
-static bool put_tables(const struct gguf *g, const struct gguf_family *f, json_t *config) {
-    const struct gguf_tensor *places = gguf_tensor(g, "position_embd.weight"),
-                             *kinds = gguf_tensor(g, "token_types.weight");
-    if (f->bit == GGUF_BERT && !places)
-        return gguf_fail(g->fault, "%s: tensor \"position_embd.weight\" is missing", g->path);
-    if (f->bit == GGUF_BERT)
-        json_object_set_new(config, "max_position_embeddings",
-                            json_integer((json_int_t)places->dims[1]));
-    if (f->bit != GGUF_MODERN_BERT)
-        json_object_set_new(config, "type_vocab_size",
-                            json_integer(kinds ? (json_int_t)kinds->dims[1] : 0));
-    if (f->bit == GGUF_BERT && !kinds)
-        return gguf_fail(g->fault, "%s: tensor \"token_types.weight\" is missing", g->path);
     return true;
 }
 
@@ -576,7 +560,6 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
            (!(f->bit & CAPS) || put_score_scale(g, f, config)) &&
            (!(f->bit & (CAPS | GGUF_MODERN_BERT | PATTERN | GGUF_NEXT)) ||
             put_layer_types(g, f, config)) &&
-           (!(f->bit & GGUF_ENCODERS) || put_tables(g, f, config)) &&
            (!(f->bit & (MIXTURE | GGUF_KIMI_LINEAR | GGUF_NEMOTRON_H)) ||
             put_experts(g, f, config)) &&
            put_tensors(g, f, config) && put_tokens(g, config) &&

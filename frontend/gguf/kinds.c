@@ -343,6 +343,41 @@ static bool put_llama4(const struct gguf *g, const struct gguf_family *f, json_t
     return true;
 }
 
+/* ---- encoders of texts ---- */
+
+/* A score, or one for each label, of what a layer and tanh make of the first token. */
+static bool put_scores(const struct gguf *g, json_t *config) {
+    enum { MOST_LABELS = 1000 };
+    const struct gguf_tensor *t = gguf_tensor(g, "cls.output.weight");
+    if (!t || !gguf_tensor(g, "cls.weight"))
+        return gguf_fail(g->fault, "%s: tensor \"%s\" is missing", g->path,
+                         t ? "cls.weight" : "cls.output.weight");
+    int64_t n = t->rank > 1 ? (int64_t)t->dims[1] : 1;
+    if (n > MOST_LABELS)
+        return gguf_fail(g->fault, "%s: tensor \"cls.output.weight\" has too many rows", g->path);
+    json_t *labels = json_object();
+    json_object_set_new(config, "id2label", labels);
+    for (int64_t i = 0; i < n; i++)
+        json_object_set_new(labels, et_printf(g->arena, "%lld", (long long)i),
+                            json_sprintf("LABEL_%lld", (long long)i));
+    return true;
+}
+
+/* What an encoder of texts has tables for. */
+static bool put_tables(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const struct gguf_tensor *places = gguf_tensor(g, "position_embd.weight"),
+                             *kinds = gguf_tensor(g, "token_types.weight");
+    if (f->bit & GGUF_BERTS && !places)
+        return gguf_fail(g->fault, "%s: tensor \"position_embd.weight\" is missing", g->path);
+    if (f->bit & GGUF_BERTS) put_int(config, "max_position_embeddings", (int64_t)places->dims[1]);
+    if (f->bit != GGUF_MODERN_BERT)
+        json_object_set_new(config, "type_vocab_size",
+                            json_integer(kinds ? (json_int_t)kinds->dims[1] : 0));
+    if (f->bit & GGUF_BERTS && !kinds)
+        return gguf_fail(g->fault, "%s: tensor \"token_types.weight\" is missing", g->path);
+    return f->bit != GGUF_BERT_SCORES || put_scores(g, config);
+}
+
 static bool put_lfm2(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     return put_layer_kinds(g, f, config, "full_attention", "conv");
 }
@@ -360,6 +395,7 @@ bool gguf_put_kind(const struct gguf *g, const struct gguf_family *f, json_t *co
         {GGUF_NEMOTRON_H, put_nemotron},
         {GGUF_MAMBA2, put_mamba2},
         {GGUF_GEMMA3N, put_sparsity},
+        {GGUF_ENCODERS, put_tables},
         {GGUF_GEMMA4, put_gemma4},
         {GGUF_LLAMA4, put_llama4},
     };

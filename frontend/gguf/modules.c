@@ -21,6 +21,7 @@ bool gguf_modules_read(const struct gguf *g, const struct gguf_family *f, struct
     const char *key = gguf_key(g, f, "pooling_type");
     int64_t type;
     *m = (struct gguf_modules){0};
+    if (f->bit == GGUF_BERT_SCORES) return true; /* a score of its own */
     if (!gguf_get_int(g, key, 0, &type)) return false;
     if (type < 0 || type >= POOLINGS)
         return gguf_fail(g->fault,

@@ -67,6 +67,32 @@ static void put_cleaning(const struct gguf_vocabulary *v, FILE *f) {
             v->lower ? "true" : "false");
 }
 
+static void put_base64(FILE *f, const unsigned char *p, uint64_t n) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (uint64_t i = 0; i < n; i += 3) {
+        uint32_t word =
+            (uint32_t)p[i] << 16 | (i + 1 < n ? p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
+        for (int k = 0; k < 4; k++)
+            putc(i + (uint64_t)k > n ? '=' : letters[word >> (18 - 6 * k) & 63], f);
+    }
+}
+
+/* Of "t5": characters are changed by a table; spaces become one, and none at the end. */
+static void put_spaces(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f, "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[");
+    if (v->charsmap.count) {
+        fprintf(f, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        put_base64(f, v->charsmap.at, v->charsmap.count);
+        fprintf(f, "\"}%s", v->narrow ? "," : "");
+    }
+    if (v->narrow)
+        fprintf(f, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"},"
+                   "{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true}");
+    fprintf(f, "]},\n\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" MARK
+               "\",\"prepend_scheme\":\"always\",\"split\":true},\n");
+}
+
 static void put_normalizer(const struct gguf_vocabulary *v, FILE *f) {
     static const char marks[] =
         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
@@ -114,7 +140,8 @@ static void put_special(const struct gguf_vocabulary *v, FILE *f, int64_t id, in
     fprintf(f, ",\"type_id\":%d}}", text);
 }
 
-/* Of "bert" each text of a pair has its end, and a number. */
+/* Of "bert" each text of a pair has its end, and a number; of models of its architecture with other
+ * tokens the first one has two. */
 static void put_sequence(const struct gguf_vocabulary *v, FILE *f, const char *name,
                          const char *ids) {
     fprintf(f, "\"%s\":[", name);
@@ -125,9 +152,13 @@ static void put_sequence(const struct gguf_vocabulary *v, FILE *f, const char *n
     for (const char *p = ids; *p; p++) {
         int text = v->pieces ? (int)(p - ids) : 0;
         fprintf(f, "%s{\"Sequence\":{\"id\":\"%c\",\"type_id\":%d}}", p > ids ? "," : "", *p, text);
-        if (!v->add_eos || (p[1] && !v->pieces)) continue;
-        fprintf(f, ",");
-        put_special(v, f, v->eos, text);
+        int ends = !v->add_eos || (p[1] && !v->pieces && !v->doubled) ? 0
+                   : p[1] && v->doubled                               ? 2
+                                                                      : 1;
+        for (int i = 0; i < ends; i++) {
+            fprintf(f, ",");
+            put_special(v, f, v->eos, text);
+        }
     }
     fprintf(f, "],");
 }
@@ -161,7 +192,10 @@ static void put_template(const struct gguf_vocabulary *v, FILE *f) {
 
 static void put_decoder(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "\"decoder\":");
-    if (v->pieces) {
+    if (v->sums) {
+        fprintf(f, "{\"type\":\"Metaspace\",\"replacement\":\"" MARK
+                   "\",\"prepend_scheme\":\"always\",\"split\":true}");
+    } else if (v->pieces) {
         fprintf(f, "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}");
     } else if (v->split) {
         put_bytes(f, true);
@@ -299,6 +333,22 @@ static void put_pieces(const struct gguf_vocabulary *v, FILE *f) {
     fprintf(f, "}}");
 }
 
+static void put_sums(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f, "\"model\":{\"type\":\"Unigram\",\"unk_id\":");
+    int64_t unknown = unknown_token(v);
+    if (unknown >= 0)
+        fprintf(f, "%d", (int)unknown);
+    else
+        fprintf(f, "null");
+    fprintf(f, ",\"byte_fallback\":false,\"vocab\":[");
+    for (int i = 0; i < v->ntokens; i++) {
+        fprintf(f, "%s\n[", i ? "," : "");
+        put_text(f, v->tokens[i].text);
+        fprintf(f, ",%.17g]", (double)v->tokens[i].score);
+    }
+    fprintf(f, "]}");
+}
+
 static void put_model(const struct gguf_vocabulary *v, FILE *f) {
     int64_t unknown = v->split ? -1 : unknown_token(v);
     fprintf(f, "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":");
@@ -322,13 +372,15 @@ bool gguf_tokenizer_write(const struct gguf_vocabulary *v, FILE *f) {
     put_added(v, f);
     if (v->pieces) {
         put_cleaning(v, f);
+    } else if (v->sums) {
+        put_spaces(v, f);
     } else {
         put_normalizer(v, f);
         put_splitting(v, f);
     }
     put_template(v, f);
     put_decoder(v, f);
-    v->pieces ? put_pieces(v, f) : put_model(v, f);
+    v->pieces ? put_pieces(v, f) : v->sums ? put_sums(v, f) : put_model(v, f);
     fprintf(f, "}\n");
     return !ferror(f);
 }
@@ -347,7 +399,7 @@ json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v, int64_t most) {
                  {v->pieces ? "sep_token" : "eos_token", v->eos},
                  {"unk_token", v->unknown},
                  {"pad_token", v->padding},
-                 {"mask_token", v->pieces ? v->masked : -1}};
+                 {"mask_token", v->pieces || v->sums ? v->masked : -1}};
     json_t *o = json_object();
     /* Else transformers takes the class of the architecture, which puts some of them together
      * anew. */

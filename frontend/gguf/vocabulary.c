@@ -316,7 +316,8 @@ static bool read_frame(struct gguf_vocabulary *v) {
 
 static bool read_specials(struct gguf_vocabulary *v) {
     const struct gguf *g = v->g;
-    bool bos = v->split ? v->split->bos : true, eos = v->pieces || (v->split && v->split->framed);
+    bool bos = v->split ? v->split->bos : !v->sums;
+    bool eos = v->pieces || v->sums || (v->split && v->split->framed);
     if (!get_id(v, "tokenizer.ggml.bos_token_id", &v->bos) ||
         !get_id(v, "tokenizer.ggml.eos_token_id", &v->eos) ||
         !get_id(v, "tokenizer.ggml.unknown_token_id", &v->unknown) ||
@@ -336,7 +337,7 @@ static bool read_specials(struct gguf_vocabulary *v) {
                          g->path);
     mark_special(v, v->bos);
     mark_special(v, v->eos);
-    if (v->pieces) mark_special(v, v->padding), mark_special(v, v->masked);
+    if (v->pieces || v->sums) mark_special(v, v->padding), mark_special(v, v->masked);
     return read_fim(v) && find_ends(v);
 }
 
@@ -409,6 +410,7 @@ static bool refuse_unknown(const struct gguf_vocabulary *v) {
         struct gguf_text rest = {key.at + n, key.bytes - n};
         if (rest.bytes > k && !memcmp(rest.at + rest.bytes - k, behind, k)) continue;
         if (v->pieces && names_it("normalizer.lowercase", rest)) continue;
+        if (v->sums && names_it("precompiled_charsmap", rest)) continue;
         if (!names_it(known, rest) && !gguf_says_nothing(&g->values[i]))
             return gguf_fail(g->fault,
                              "%s: metadata \"%s\" may change how text is read, and nothing is "
@@ -419,17 +421,39 @@ static bool refuse_unknown(const struct gguf_vocabulary *v) {
 }
 
 /* Text may be cleaned in ways that no file of these families asks for. */
-static bool check_cleaning(const struct gguf_vocabulary *v) {
+static bool check_cleaning(struct gguf_vocabulary *v) {
     bool on;
     if (!gguf_get_bool(v->g, "tokenizer.ggml.remove_extra_whitespaces", false, &on)) return false;
-    return !on || gguf_fail(v->g->fault,
-                            "%s: metadata \"tokenizer.ggml.remove_extra_whitespaces\" is true, "
-                            "which is not supported",
-                            v->g->path);
+    v->narrow = on && v->sums;
+    return !on || v->sums ||
+           gguf_fail(v->g->fault,
+                     "%s: metadata \"tokenizer.ggml.remove_extra_whitespaces\" is true, "
+                     "which is not supported",
+                     v->g->path);
+}
+
+/* Of "t5": texts begin with a space, and characters are changed by a table. */
+static bool read_sums(struct gguf_vocabulary *v) {
+    enum { MOST = 1 << 24 };
+    const struct gguf *g = v->g;
+    const char *key = "tokenizer.ggml.precompiled_charsmap";
+    const struct gguf_value *map = gguf_find(g, key);
+    bool space;
+    if (!gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", true, &space)) return false;
+    if (!space)
+        return gguf_fail(g->fault,
+                         "%s: metadata \"tokenizer.ggml.add_space_prefix\" is false, which is not "
+                         "supported for \"t5\"",
+                         g->path);
+    if (!map) return true;
+    if (map->type != GGUF_ARRAY || gguf_type_bytes(map->item) != 1 || map->count > MOST)
+        return gguf_fail(g->fault, "%s: metadata \"%s\" is no list of bytes", g->path, key);
+    v->charsmap = *map;
+    return true;
 }
 
 bool gguf_vocabulary_read(const struct gguf *g, const char *pre, struct gguf_vocabulary **out) {
-    struct gguf_text model;
+    struct gguf_text model, arch;
     *out = NULL;
     if (!gguf_get_text(g, "tokenizer.ggml.model", &model)) return false;
     if (!model.at || gguf_is(model, "no_vocab") || gguf_is(model, "none")) return true;
@@ -437,12 +461,16 @@ bool gguf_vocabulary_read(const struct gguf *g, const char *pre, struct gguf_voc
     v->g = g;
     bool bpe = gguf_is(model, "gpt2");
     v->pieces = gguf_is(model, "bert");
-    if (!bpe && !v->pieces && !gguf_is(model, "llama"))
+    v->sums = gguf_is(model, "t5");
+    if (!bpe && !v->pieces && !v->sums && !gguf_is(model, "llama"))
         return gguf_fail(
             g->fault,
-            "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama, bert",
+            "%s: metadata \"tokenizer.ggml.model\" is \"%s\"; supported: gpt2, llama, bert, t5",
             g->path, gguf_shown(model));
+    if (!gguf_get_text(g, "general.architecture", &arch)) return false;
+    v->doubled = !v->pieces && arch.at && gguf_is(arch, "bert");
     if (bpe && (!find_splitting(v, pre) || !read_merges(v))) return false;
+    if (v->sums && !read_sums(v)) return false;
     if (!refuse_unknown(v) || !check_cleaning(v) || !read_tokens(v) || !check_merges(v) ||
         !read_specials(v))
         return false;

@@ -33,8 +33,12 @@ struct splitting {
 
 struct gguf_vocabulary {
     const struct gguf *g;
-    const struct splitting *split; /* of "gpt2"; NULL: "llama", pieces with scores, or "bert" */
-    bool pieces, lower; /* of "bert": parts of words, the longest first; of small letters */
+    const struct splitting *split; /* of "gpt2"; NULL: "llama", pieces with scores, "bert", "t5" */
+    bool pieces, lower;         /* of "bert": parts of words, the longest first; of small letters */
+    bool sums;                  /* of "t5": pieces whose scores add up to the most */
+    bool narrow;                /* spaces become one */
+    bool doubled;               /* two texts have two ends between them */
+    struct gguf_value charsmap; /* of "t5": what characters become; or empty */
     struct token *tokens;
     int ntokens;
     int *slots; /* a table of tokens by hash: numbers from 1 on */

@@ -94,8 +94,12 @@ static void tokenizer(struct writer *w, const char *what) {
     static const char *const merge[] = {"a b"}, *const odd[] = {"ab"}, *const three[] = {"a b c"};
     static const char *const half[] = {"a z"}, *const whole[] = {"b a"};
     static const int32_t types[] = {1, 1, 9, 3};
-    bool bpe = !strncmp(what, "bpe", 3);
-    add_text(w, "tokenizer.ggml.model", strcmp(what, "model") ? bpe ? "gpt2" : "llama" : "t5");
+    bool bpe = !strncmp(what, "bpe", 3), sums = !strncmp(what, "sums", 4);
+    const char *model = bpe ? "gpt2" : sums ? "t5" : "llama";
+    add_text(w, "tokenizer.ggml.model", strcmp(what, "model") ? model : "rwkv");
+    if (!strcmp(what, "sums space")) add_bool(w, "tokenizer.ggml.add_space_prefix", false);
+    if (!strcmp(what, "sums table"))
+        add_array(w, "tokenizer.ggml.precompiled_charsmap", 5, 1, types, 4);
     if (bpe && strcmp(what, "bpe no pre"))
         add_text(w, "tokenizer.ggml.pre", strcmp(what, "bpe pre") ? "gpt-2" : "wobble");
     if (bpe && strcmp(what, "bpe no merges"))
@@ -242,7 +246,10 @@ static const struct {
 static const struct bad bad_tokenizers[] = {
     {"right", ""},
     {"bpe", ""},
-    {"model", "\"tokenizer.ggml.model\" is \"t5\""},
+    {"model", "\"tokenizer.ggml.model\" is \"rwkv\""},
+    {"sums", ""},
+    {"sums space", "\"tokenizer.ggml.add_space_prefix\" is false"},
+    {"sums table", "\"tokenizer.ggml.precompiled_charsmap\" is no list of bytes"},
     {"bpe pre", "\"tokenizer.ggml.pre\" is \"wobble\""},
     {"bpe no pre", "\"tokenizer.ggml.pre\" is missing"},
     {"bpe no merges", "\"tokenizer.ggml.merges\" is missing"},

@@ -34,6 +34,8 @@ static const struct name bert[] = {
     {"intermediate.dense", "ffn_up"},
     {"output.dense", "ffn_down"},
     {"output.LayerNorm", "layer_output_norm"},
+    {"classifier.dense", "cls"},
+    {"classifier.out_proj", "cls.output"},
     {0},
 };
 static const struct name nomic[] = {
@@ -86,6 +88,8 @@ static const struct kind {
     bool encodes, more; /* norms are kept one too large */
 } kinds[] = {
     {"bert", "bert", bert, NULL, true, false},
+    {"xlm-roberta", "bert", bert, NULL, true, false},
+    {"roberta", "bert", bert, NULL, true, false},
     {"nomic_bert", "nomic-bert", nomic, NULL, true, false},
     {"modernbert", "modern-bert", modern, NULL, true, false},
     {"gemma3_text", "gemma-embedding", decoder, "post_attention_norm", false, true},
@@ -96,6 +100,7 @@ struct model {
     const struct kind *kind;
     const char *folder;
     json_t *config;
+    int64_t before; /* rows of the table of positions that stand before those of a text */
     const struct quantiser *quantiser; /* or NULL */
     struct writer w;
 };
@@ -112,6 +117,7 @@ static json_t *load(const char *folder, const char *file, bool must) {
 /* ---- tensors ---- */
 
 static void name_of(const struct model *m, const char *name, char *out, size_t room) {
+    if (!strncmp(name, "roberta.", 8)) name += 8;
     const char *layer = strstr(name, "layer"), *rest = name, *end = strrchr(name, '.');
     char prefix[40] = "";
     int l, n = 0;
@@ -143,9 +149,12 @@ static void add_one(struct model *m, const struct etrt_st_tensor *t, const char 
     uint64_t dims[2] = {1, 1}, n = 1;
     for (int d = 0; d < t->rank; d++)
         n *= dims[d] = (uint64_t)t->shape[t->rank - 1 - d];
+    size_t first = !strcmp(name, "position_embd.weight") ? (size_t)m->before * dims[0] : 0;
+    n -= first;
+    if (first) dims[1] -= (uint64_t)m->before;
     float *values = malloc(n * sizeof *values), more = m->kind->more && strstr(name, "norm");
     for (size_t i = 0; i < n; i++)
-        values[i] = value_at(t, i) + more;
+        values[i] = value_at(t, first + i) + more;
     if (plain) {
         add_tensor(&m->w, name, t->rank, dims, F32, values, n * sizeof *values);
     } else if (m->quantiser && dims[0] % (uint64_t)m->quantiser->elements == 0) {
@@ -218,7 +227,8 @@ static void add_positions(struct model *m) {
 
 static void add_values(struct model *m) {
     add_text(&m->w, "general.architecture", m->kind->arch);
-    add_int(m, "context_length", "max_position_embeddings");
+    int64_t most = json_integer_value(json_object_get(m->config, "max_position_embeddings"));
+    add_u32(&m->w, key(m, "context_length"), (uint32_t)(most - m->before));
     add_int(m, "embedding_length", "hidden_size");
     add_int(m, "block_count", "num_hidden_layers");
     add_int(m, "feed_forward_length", "intermediate_size");
@@ -238,11 +248,13 @@ static void add_modules(struct model *m) {
     static const char *const modes[] = {"", "pooling_mode_mean_tokens", "pooling_mode_cls_token",
                                         "pooling_mode_lasttoken"};
     static const char *const names[] = {"", "mean", "cls", "lasttoken"};
-    json_t *pooling = load(m->folder, "1_Pooling/config.json", true),
+    enum { SCORES = 4 };
+    json_t *pooling = load(m->folder, "1_Pooling/config.json", false),
            *modules = load(m->folder, "modules.json", true), *module;
     const char *mode = json_string_value(json_object_get(pooling, "pooling_mode"));
     size_t i;
-    for (uint32_t k = 1; k < 4; k++)
+    if (!pooling) add_u32(&m->w, key(m, "pooling_type"), SCORES);
+    for (uint32_t k = 1; pooling && k < SCORES; k++)
         if (mode ? !strcmp(mode, names[k]) : json_is_true(json_object_get(pooling, modes[k])))
             add_u32(&m->w, key(m, "pooling_type"), k);
     json_array_foreach(modules, i, module) {
@@ -286,6 +298,11 @@ static json_t *add_tokenizer(struct model *m) {
     static struct vocabulary v;
     json_t *root = load(m->folder, "tokenizer.json", true), *model = json_object_get(root, "model");
     const json_t *ids = json_object_get(model, "vocab");
+    if (json_is_array(ids)) {
+        collect_sums(root, &v);
+        add_sums(&m->w, &v, NULL, 0);
+        return root;
+    }
     collect_tokens(root, &v);
     if (!strcmp(json_string_value(json_object_get(model, "type")), "WordPiece")) {
         add_text(&m->w, "tokenizer.ggml.model", "bert");
@@ -297,7 +314,9 @@ static json_t *add_tokenizer(struct model *m) {
     } else {
         add_text(&m->w, "tokenizer.ggml.model", "gpt2");
         add_text(&m->w, "tokenizer.ggml.pre", "gpt-2");
-        add_bool(&m->w, "tokenizer.ggml.add_bos_token", false);
+        add_bool(&m->w, "tokenizer.ggml.add_bos_token", m->before > 0);
+        add_id(m, ids, "<s>", "tokenizer.ggml.bos_token_id");
+        add_id(m, ids, "</s>", "tokenizer.ggml.eos_token_id");
         add_bool(&m->w, "tokenizer.ggml.add_eos_token", true);
         add_id(m, ids, "<|endoftext|>", "tokenizer.ggml.eos_token_id");
         add_merges(&m->w, json_object_get(model, "merges"));
@@ -313,6 +332,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kinds[i].type, type)) m.kind = &kinds[i];
     if (!m.kind) die(argv[1], type);
+    if (strstr(type, "roberta"))
+        m.before = json_integer_value(json_object_get(m.config, "pad_token_id")) + 1;
     if (argc > 3) m.quantiser = quantiser_called(argv[3]);
     writer_init(&m.w);
     add_values(&m);

@@ -29,6 +29,42 @@ void collect_tokens(const json_t *root, struct vocabulary *v) {
     }
 }
 
+void collect_sums(const json_t *root, struct vocabulary *v) {
+    const json_t *model = json_object_get(root, "model"), *list = json_object_get(model, "vocab");
+    size_t i;
+    json_t *one;
+    memset(v, 0, sizeof *v);
+    v->n = (int)json_array_size(list);
+    json_array_foreach(list, i, one) {
+        v->text[i] = json_string_value(json_array_get(one, 0));
+        v->score[i] = (float)json_number_value(json_array_get(one, 1));
+        v->type[i] = 1;
+    }
+    json_array_foreach(json_object_get(root, "added_tokens"), i, one) {
+        int at = (int)json_integer_value(json_object_get(one, "id"));
+        if (at < v->n) v->type[at] = 3;
+    }
+    v->type[json_integer_value(json_object_get(model, "unk_id"))] = 2;
+}
+
+void add_sums(struct writer *w, const struct vocabulary *v, const void *map, size_t bytes) {
+    static const char *const names[] = {"bos", "padding", "eos", "unknown"};
+    char key[80];
+    add_text(w, "tokenizer.ggml.model", "t5");
+    add_text(w, "tokenizer.ggml.pre", "default");
+    add_u32(w, "tokenizer.ggml.token_type_count", 1);
+    add_bool(w, "tokenizer.ggml.add_space_prefix", true);
+    add_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
+    add_bool(w, "tokenizer.ggml.add_bos_token", true);
+    add_bool(w, "tokenizer.ggml.add_eos_token", true);
+    for (uint32_t i = 0; i < 4; i++) {
+        snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", names[i]);
+        add_u32(w, key, i);
+    }
+    if (bytes) add_array(w, "tokenizer.ggml.precompiled_charsmap", 0, bytes, map, bytes);
+    add_tokens(w, v);
+}
+
 /* "a b" of a merge, written either way. */
 static void merge_text(const json_t *merge, char *out, size_t room) {
     if (json_is_string(merge))
