@@ -99,7 +99,7 @@ etrt_status etrt_model_shape_text(const etrt_model *m, int index, char *out_text
 etrt_status etrt_model_source(const etrt_model *m, int index, int64_t slice, char *out_text,
                               size_t room) {
     etrt_status st;
-    char name[1024];
+    char name[ETRT_SLICE_NAME];
     if (!out_text || !room) return etrt_fail(ETRT_INVALID, "etrt_model_source: no place for it");
     *out_text = 0;
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_source", index, &st);

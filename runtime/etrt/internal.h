@@ -157,7 +157,9 @@ etrt_status etrt_cut_copy(const etrt_session *, const char *call, int index, int
 /* weights.c */
 etrt_status etrt_weights_alloc(etrt_model *);
 bool etrt_weights_loaded(const etrt_model *, int model);
-/* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
+/* The checkpoint's name of slice SLICE of a weight, row-major in its loops. A source has up to 1024
+ * letters, of which three, "{l}", may become ten digits. */
+#define ETRT_SLICE_NAME 4096
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
 /* sparse.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes

@@ -173,7 +173,7 @@ static void halve(unsigned char *out, const unsigned char *brain, size_t bytes) 
 static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
                               const char *path, const struct etrt_st_tensor **out) {
     const struct etrt_tensor *t = s->tensor;
-    char name[1024], want[256], have[256];
+    char name[ETRT_SLICE_NAME], want[256], have[256];
     etrt_status st = etrt_slice_name(t, number, name, sizeof name);
     if (st != ETRT_OK) return st;
     int64_t shape[ETRT_MAX_RANK];
