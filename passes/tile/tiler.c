@@ -301,7 +301,10 @@ bool et_pass_tile(et_pipeline *pl) {
     /* Heads that are columns have queries of f32, be they of one row or of several. */
     if (!pl->opt->same_sums) et_tile_narrow_queries(pl->p);
     et_tile_unowned(pl->p);
-    if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) et_tile_join(&common);
+    if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) {
+        et_tile_join(&common);
+        et_tile_follow(pl->p);
+    }
     for (int i = 0; i < pl->p->ngrids; i++)
         pl->p->grids[i].order = order_of(pl->p, &pl->p->grids[i], pl->opt->without);
     return true;

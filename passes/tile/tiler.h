@@ -127,6 +127,9 @@ bool et_tile_scan(const et_tiler *common, const et_group *);
 int et_tile_attend_heads(const et_tiler *common, const et_group *);
 /* Tasks of one tile that need one another's results become one. */
 void et_tile_join(const et_tiler *common);
+/* follow.c: what adds up parts of sums over devices and what reads of its results those of its own
+ * tile alone become one task. */
+void et_tile_follow(et_program *);
 /* Blocks that no group owns are not stored where nothing reads them. */
 void et_tile_unowned(et_program *);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */

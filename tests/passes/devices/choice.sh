@@ -1,6 +1,7 @@
 #!/bin/sh
 # choice.sh BIN BENCH WORK: how a large sum is exchanged goes by what was measured on two H200 (bench/devices/README.md): prompts of 512 rows with flags,
-# of 2,048 by rows, be parts f32 or bf16; and what adds up parts with flags has one tile for each CU at most.
+# of 2,048 by rows, be parts f32 or bf16; what adds up parts with flags has one tile for each CU at
+# most, and the norm behind it is the same task.
 set -eu
 bin=$1 bench=$2 out=$3
 mkdir -p "$out" && cd "$out"
@@ -11,8 +12,9 @@ for rows in 512 2048; do
         "$bin/etcc" pair.etg --machine=H200 --devices=2 --variants=1 --parts=$parts --to=scheduled -o pair.eti
         grep -q "temp %h.down : $parts\[$rows, 4096\] partial flagged" pair.eti || { echo "$rows rows: parts are not $parts" && exit 1; }
         how=flags
-        ! grep -q '^ *task @h[._a-z]* = .* dealt' pair.eti || how=rows
+        ! grep -q '^ *task @.* dealt' pair.eti || how=rows
         case $rows.$how in 512.flags | 2048.rows) ;; *) echo "$rows rows of $parts: $how" && exit 1 ;; esac
+        [ "$(grep -c '^ *task @' pair.eti)" = 4 ] || { echo "$rows rows of $parts: the sum and its norm are two tasks" && exit 1; }
         [ $how = rows ] || awk '/^func/ { on = 0; split($0, w, /[<\]]/); tiles = w[2] + 0 } /%h\.down\[/ && / = .*%h\.down\[/ { any = 1; if (tiles > 132) bad = 1 }
             END { exit bad || !any }' pair.eti || { echo "$rows rows of $parts: more than a tile for each CU adds up" && exit 1; }
     done
