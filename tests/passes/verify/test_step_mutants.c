@@ -1,5 +1,5 @@
-/* test_step_mutants [-v] [--every K] [--dynamic] FILE...: (.etg or .eti) change each program in one
- * step at a time and see whether the verifier notices.
+/* test_step_mutants [-v] [--machine NAME] [--every K] [--dynamic] FILE...: (.etg or .eti) change
+ * each program in one step at a time and see whether the verifier notices.
  *
  * What is wrong is said by what the interpreter touches at some sizes, in program order: an index
  * outside, two work-items of one step at one element of which one stores, an element read before it
@@ -53,7 +53,7 @@ struct record {
 struct test {
     et_arena *a;
     et_program *p;
-    const char *path;
+    const char *path, *machine;
     int dies, every, seen;
     int64_t syms[MAX_SIZES][16];
     int nsizes;
@@ -306,7 +306,7 @@ static bool run(const char *path, const struct test *like, et_schedule_kind how,
     t.path = path;
     et_diags *d = et_diags_create(t.a);
     et_pass_options opt = {
-        .machine = et_machine_for("gfx942"), .schedule = how, .unverified = true};
+        .machine = et_machine_for(t.machine), .schedule = how, .unverified = true};
     et_graph *g = parse(t.a, d, path, &t.p);
     bool ok = g && et_passes_resume(g, t.p, &opt, &t.p);
     et_diag_print(d, stderr);
@@ -330,13 +330,15 @@ static bool run(const char *path, const struct test *like, et_schedule_kind how,
 
 int main(int argc, char **argv) {
     struct score sum = {0};
-    struct test like = {.every = 1};
+    struct test like = {.machine = "gfx942", .every = 1};
     et_schedule_kind how = ET_SCHEDULE_STATIC;
     bool ok = true;
     int wrong = 0;
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "-v"))
             like.verbose = true;
+        else if (!strcmp(argv[i], "--machine") && i + 1 < argc && et_machine_for(argv[i + 1]))
+            like.machine = argv[++i];
         else if (!strcmp(argv[i], "--dynamic"))
             how = ET_SCHEDULE_DYNAMIC;
         else if (!strcmp(argv[i], "--every") && i + 1 < argc && atoi(argv[i + 1]) > 0)
