@@ -46,6 +46,20 @@ bool hosts_allow(const struct server *s, const char *host) {
     return all && is_address(name);
 }
 
+bool hosts_target(const char *target, char *authority, size_t bytes, const char **out_path) {
+    size_t scheme = !strncasecmp(target, "http://", 7)   ? 7
+                    : strncasecmp(target, "https://", 8) ? 0
+                                                         : 8;
+    size_t n = scheme ? strcspn(target += scheme, "/") : 0;
+    *authority = 0;
+    *out_path = target[n] ? target + n : "/";
+    if (!scheme) return true;
+    if (!n || n >= bytes || memchr(target, '@', n)) return false;
+    memcpy(authority, target, n);
+    authority[n] = 0;
+    return true;
+}
+
 const char *hosts_origin(const struct server *s, const char *origin) {
     const char *cors = s->o->cors;
     if (!cors || !origin) return NULL;

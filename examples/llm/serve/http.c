@@ -103,6 +103,7 @@ static struct exchange *begin(struct server *s, struct MHD_Connection *c, const 
     x->client = info ? info->socket_context : NULL;
     x->method = method;
     x->began = lm_now();
+    x->wrong_target = !hosts_target(url, x->authority, sizeof x->authority, &url);
     snprintf(x->path, sizeof x->path, "%s", url);
     return x;
 }

@@ -344,9 +344,19 @@ static bool has_key(struct exchange *x) {
     return keys_have(x->server->keys, given);
 }
 
+/* Whom the request is for: a target that says so decides, and the field has to say the same. */
+static const char *host_of(struct exchange *x) {
+    return *x->authority ? x->authority : of(x, "Host");
+}
+
+static bool is_for_two(struct exchange *x) {
+    const char *host = of(x, "Host");
+    return *x->authority && host && strcasecmp(host, x->authority) != 0;
+}
+
 /* A page of somebody else must not use a server that runs on the visitor's machine. */
 static bool foreign(struct exchange *x) {
-    const char *origin = of(x, "Origin"), *host = of(x, "Host");
+    const char *origin = of(x, "Origin"), *host = host_of(x);
     if (!origin || hosts_origin(x->server, origin)) return false;
     const char *name = strstr(origin, "://");
     return !name || !host || strcasecmp(name + 3, host) != 0;
@@ -438,7 +448,9 @@ enum MHD_Result route(struct exchange *x) {
     char allow[32] = "";
     bool head = !strcmp(x->method, "HEAD"), asks = !strcmp(x->method, "OPTIONS");
     const struct row *row = find_row(x->path, head ? "GET" : x->method, allow);
-    if (!hosts_allow(x->server, of(x, "Host")))
+    if (x->wrong_target || is_for_two(x))
+        return refuse(x, 400, "wrong_target", "the target names no host, or another one than Host");
+    if (!hosts_allow(x->server, host_of(x)))
         return refuse(x, 403, "unknown_host", "this server goes by another name: see --allow-host");
     if (foreign(x))
         return refuse(x, 403, "foreign_origin", "pages of other sites may not ask: see --cors");

@@ -107,6 +107,8 @@ struct exchange {
     struct client *client;
     const char *method; /* of MHD, as long as the connection's request */
     char path[128];
+    char authority[256]; /* that a target in absolute form names; "": it has the usual form */
+    bool wrong_target;
     char allow[32]; /* methods, where another was used; "": none are told */
     struct buffer body;
     bool oversized, answered;
@@ -175,6 +177,8 @@ void receive_end(struct client *);
 void receive_refuse(struct client *);
 
 /* hosts.c: names that a request may be for, and pages that may ask. */
+/* Takes a target apart, "/path" or "http://authority/path"; whether it is one. */
+bool hosts_target(const char *target, char *authority, size_t bytes, const char **out_path);
 bool hosts_allow(const struct server *, const char *host);
 /* The origin that an answer to ORIGIN names; NULL: none. */
 const char *hosts_origin(const struct server *, const char *origin);

@@ -26,6 +26,21 @@ printf "$next${p}Content-Length : 5\r\n\r\n" > request
 "$bin/serve_client" lines "$address" 1000 < request > answer || true
 [ "$(grep -o 'HTTP/1.1 [0-9]*' answer | tr '\n' ' ')" = 'HTTP/1.1 200 HTTP/1.1 400 ' ] || die "one right, one wrong: $(cat answer)"
 
+# A target in absolute form says whom it is for; Host has to say the same.
+absolute() { # STATUS TARGET HOST
+    printf 'GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "$2" "$3" > request
+    "$bin/serve_client" lines "$address" 1000 < request > answer || true
+    grep -q "^HTTP/1.1 $1 " answer || die "$2 of $3: $(cat answer)"
+}
+absolute 200 http://127.0.0.1:9/v1/models 127.0.0.1:9
+absolute 200 HTTP://LocalHost/health?x=1 localhost
+absolute 200 http://localhost localhost
+absolute 404 http://localhost/http://localhost/health localhost
+absolute 403 http://evil.example/health evil.example
+absolute 400 http://localhost/health 127.0.0.1
+absolute 400 http://a@localhost/health a@localhost
+absolute 400 http:///health ''
+
 # A name that somebody else made mean this address.
 code_of() { # [curl's options]: the status of /v1/models
     curl -sS -m 20 -o answer -w '%{http_code}' "$@" "$address/v1/models"
