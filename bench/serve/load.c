@@ -6,7 +6,11 @@
  *     CLIENTS at a time stream REQUESTS completions of about ANSWER tokens to prompts of about
  *     PROMPT characters, drawn with SEED from three to five quarters of that; FIELDS: more of the
  *     request, as JSON has it between braces. Prints a line for each figure, NAME VALUE; times are
- *     milliseconds. Exit status 1 where an answer was not whole. */
+ *     milliseconds. Exit status 1 where an answer was not whole.
+ * etload ADDRESS beside CLIENTS LONG PROMPT ANSWER SEED [FIELDS]
+ *     the same CLIENTS, one request after the other, and when they have gone on for two seconds a
+ *     prompt of LONG characters: `beside` are the times between their tokens from then until its
+ *     first token has come, `alone` those before, `long` the time until that token. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -80,7 +84,8 @@ struct figures {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct figures firsts, gaps, wholes;
+static struct figures firsts, gaps, wholes, beside;
+static double window; /* since when a long prompt is being read; 0: there is none */
 static long prompt_tokens, tokens, failed;
 static long next, requests;
 static int prompt_about, answer_about;
@@ -113,8 +118,15 @@ struct stream {
     double began, last, *gaps;
     int events;
     long prompt, tokens;
-    bool done, wrong;
+    bool done, wrong, is_long;
 };
+
+/* A gap that began while a long prompt was being read. */
+static void tell_gap(const struct stream *s, double gap) {
+    pthread_mutex_lock(&lock);
+    if (window > 0 && !s->is_long && s->last > window) add(&beside, gap);
+    pthread_mutex_unlock(&lock);
+}
 
 static long number_after(const char *line, const char *name) {
     const char *at = strstr(line, name);
@@ -131,7 +143,9 @@ static void take_line(struct stream *s, const char *line, double at, int room) {
     }
     const char *text = strstr(line, "\"text\":\"");
     if (text && text[8] != '"' && s->events < room) {
-        s->gaps[s->events++] = at - (s->last > 0 ? s->last : s->began);
+        double gap = at - (s->last > 0 ? s->last : s->began);
+        if (s->events) tell_gap(s, gap);
+        s->gaps[s->events++] = gap;
         s->last = at;
     }
     if (!strstr(line, "\"usage\":{")) return;
@@ -171,12 +185,12 @@ static int around(int about, unsigned *state) {
     return about - about / 4 + rand_r(state) % (about / 2 + 1);
 }
 
-static void ask(unsigned *state) {
+/* LENGTH and MOST: characters of the prompt, tokens of the answer. */
+static void ask(int length, int most, bool is_long, unsigned *state) {
     enum { HEAD = 512 };
-    int length = around(prompt_about, state), most = around(answer_about, state);
     size_t room = (size_t)length + strlen(fields) + HEAD;
     char *body = malloc(room), *prompt = malloc((size_t)length + 1), head[HEAD];
-    struct stream s = {.gaps = calloc((size_t)most + 1, sizeof *s.gaps)};
+    struct stream s = {.gaps = calloc((size_t)most + 1, sizeof *s.gaps), .is_long = is_long};
     if (!body || !prompt || !s.gaps) die("out of memory");
     make_prompt(prompt, length, state);
     int bytes = snprintf(body, room,
@@ -196,8 +210,10 @@ static void ask(unsigned *state) {
     close(fd);
     pthread_mutex_lock(&lock);
     failed += s.wrong || !s.done || s.tokens != most;
-    if (s.events) add(&firsts, s.gaps[0]);
-    for (int i = 1; i < s.events; i++)
+    if (is_long) window = 0;
+    if (is_long) printf("long %.3f\n", s.events ? s.gaps[0] : 0);
+    if (s.events && !is_long) add(&firsts, s.gaps[0]);
+    for (int i = 1; i < s.events && !is_long; i++)
         add(&gaps, s.gaps[i]);
     add(&wholes, ended - s.began);
     prompt_tokens += s.prompt;
@@ -216,16 +232,35 @@ static void *client(void *user) {
         pthread_mutex_unlock(&lock);
         if (mine >= requests) return NULL;
         unsigned state = (unsigned)(seed * 1000003 + (unsigned long)mine);
-        ask(&state);
+        int length = around(prompt_about, &state), most = around(answer_about, &state);
+        ask(length, most, false, &state);
     }
 }
 
-static int ask_all(long clients) {
+/* A prompt of LENGTH characters comes when the clients have gone on for a while, and ends them. */
+static void come_between(int length) {
+    const struct timespec while_ = {2, 0};
+    unsigned state = (unsigned)seed;
+    nanosleep(&while_, NULL);
+    pthread_mutex_lock(&lock);
+    print("alone", &gaps);
+    window = now();
+    pthread_mutex_unlock(&lock);
+    ask(length, 1, true, &state);
+    pthread_mutex_lock(&lock);
+    requests = next;
+    print("beside", &beside);
+    pthread_mutex_unlock(&lock);
+}
+
+/* LENGTH: of a prompt that comes between; 0: none does. */
+static int ask_all(long clients, int length) {
     pthread_t *threads = calloc((size_t)clients, sizeof *threads);
     if (!threads) die("out of memory");
     double began = now();
     for (long i = 0; i < clients; i++)
         if (pthread_create(&threads[i], NULL, client, NULL) != 0) die("cannot start a thread");
+    if (length) come_between(length);
     for (long i = 0; i < clients; i++)
         pthread_join(threads[i], NULL);
     double seconds = (now() - began) * 1e-3;
@@ -238,6 +273,7 @@ static int ask_all(long clients) {
     print("request", &wholes);
     free(firsts.v);
     free(gaps.v);
+    free(beside.v);
     free(wholes.v);
     return failed ? 1 : 0;
 }
@@ -256,11 +292,13 @@ int main(int argc, char **argv) {
     address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (!strcmp(argv[2], "get") && argc == 4) return get(argv[3]);
-    if (strcmp(argv[2], "ask") != 0 || argc < 8 || argc > 9) die("no such mode");
-    requests = positive(argv[4], 1000000);
+    bool between = !strcmp(argv[2], "beside");
+    if ((!between && strcmp(argv[2], "ask") != 0) || argc < 8 || argc > 9) die("no such mode");
+    long second = positive(argv[4], 1000000);
+    requests = between ? 1000000 : second;
     prompt_about = (int)positive(argv[5], 100000);
     answer_about = (int)positive(argv[6], 100000);
     seed = (unsigned long)positive(argv[7], 1000000000);
     fields = argc == 9 ? argv[8] : "";
-    return ask_all(positive(argv[3], 1000));
+    return ask_all(positive(argv[3], 1000), between ? (int)second : 0);
 }
