@@ -44,6 +44,7 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pi
     struct engine_token token = {.logprob = NAN};
     struct likelihood top[MAX_TOP_LOGPROBS];
     int64_t *generated = &s->result.generated;
+    if (pick >= 0 && lm_chosen(e->lm, pick) == LM_TIED) pick = -1;
     if (!read_logits(e, s, row, pick, err)) {
         engine_finish(e, s, ENGINE_FAILED, err);
         return false;

@@ -79,6 +79,8 @@ static bool read_picks(struct lm *lm, char *err) {
     p->most = lm_most_of(lm, "PICKS");
     p->most_changes = lm_most_of(lm, "CHANGES");
     p->most_masks = lm_most_of(lm, "MASKS");
+    p->most_few = lm_most_of(lm, "FEW");
+    p->most_blocks = lm_most_of(lm, "BLOCKS");
     p->all = p->most && p->most_changes && p->most_masks &&
              lm_has(lm, ETRT_OUTPUT, ETRT_I32, 1, "next") && lm_has_input(lm, "pick", 2) &&
              lm_has(lm, ETRT_INPUT, ETRT_F32, 2, "pick_how") && lm_has_input(lm, "change", 2) &&
@@ -308,7 +310,10 @@ bool lm_time(struct lm_kernel *k, char *err) {
 }
 
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
-    if (!lm->n) lm->nrows = lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
+    if (!lm->n) {
+        lm->nrows = 0;
+        lm_picks_begin(&lm->picks);
+    }
     lm->tokens[lm->n] = token;
     lm->positions[lm->n] = (int32_t)position;
     lm->slot_of[lm->n] = (int32_t)slot;
@@ -377,14 +382,23 @@ static bool bind_masks(struct lm *lm, char *err) {
     return good;
 }
 
+static bool bind_reach(struct lm *lm, char *err) {
+    const struct lm_picks *p = &lm->picks;
+    bool few = p->most_few > 0, blocks = p->most_blocks > 0;
+    return (!few || lm_set_dim(lm, "FEW", p->few, err)) &&
+           (!blocks ||
+            (lm_set_dim(lm, "BLOCKS", p->blocks, err) && lm_set_dim(lm, "TURNS", p->turns, err)));
+}
+
 static bool bind_picks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     p->chosen = p->all ? p->n : p->n ? lm->submitted_rows : 0;
     if (!p->all) return true;
     int64_t n = at_least_one(p->n), changes = at_least_one(p->nchanges);
     lm_picks_pad(p);
-    return lm_set_dim(lm, "PICKS", n, err) && lm_set_dim(lm, "CHANGES", changes, err) &&
-           lm_bind(lm, "pick", p->of, n * 3, err) && lm_bind(lm, "pick_how", p->how, n * 4, err) &&
+    return bind_reach(lm, err) && lm_set_dim(lm, "PICKS", n, err) &&
+           lm_set_dim(lm, "CHANGES", changes, err) && lm_bind(lm, "pick", p->of, n * 3, err) &&
+           lm_bind(lm, "pick_how", p->how, n * 4, err) &&
            lm_bind(lm, "change", p->change, changes * 2, err) &&
            lm_bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
 }

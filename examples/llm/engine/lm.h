@@ -18,7 +18,11 @@ struct lm_picks {
     bool likeliest; /* it has the output `likeliest`: of each row */
     bool all;       /* it has the output `next`, and the inputs below */
     int64_t most, most_changes, most_masks, words;
+    /* Below MOST_FEW a top_k is looked for among so many of the likeliest; other rows are looked
+     * through in MOST_BLOCKS blocks, in turns. 0: the kernel does not tell the two apart. */
+    int64_t most_few, most_blocks;
     int64_t n, nchanges, nmasks; /* of the next launch */
+    int64_t few, blocks, turns;
     struct lm_pick_of {
         int32_t row, top_k, mask;
     } * of; /* [most] */
@@ -163,7 +167,9 @@ int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct c
 int64_t lm_add_text(struct lm *, const int32_t *ids, int64_t n, int64_t second);
 /* Copy a row of the result of the last launch to OUT[width]; before the next one begins. */
 bool lm_read_row(struct lm *, int64_t row, float *out, char *err);
-/* A token that the last launch sampled; -1 where sampler_next returns that. */
+/* A token that the last launch sampled; -1 where sampler_next returns that; LM_TIED where more are
+ * as likely as the last of top_k than the kernel looked at: the row tells. */
+enum { LM_TIED = -2 };
 int32_t lm_chosen(const struct lm *, int64_t pick);
 
 /* The next launch has N steps, up to max_steps: the token sampled after each of its tokens becomes
@@ -213,6 +219,7 @@ bool lm_reset(struct lm_kernel *, char *err);
 bool lm_picks_allocate(struct lm_picks *, int64_t rows);
 void lm_picks_free(struct lm_picks *);
 void lm_picks_pad(struct lm_picks *);
+void lm_picks_begin(struct lm_picks *); /* of a launch: there are none */
 
 /* Seconds of a monotonic clock. */
 double lm_now(void);

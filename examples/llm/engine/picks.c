@@ -33,6 +33,24 @@ static void set_mask(struct lm_picks *p, const float *logits, int64_t vocab) {
         if (logits[i] > -INFINITY) words[i / BITS] |= (int32_t)(UINT32_C(1) << i % BITS);
 }
 
+/* How much of a row has to be looked at: a few of the likeliest, or all of it, 10 turns for a top_k
+ * and 10 for a top_p. */
+static void reach(struct lm_picks *p, const struct drawing *d, int64_t top_k, int64_t vocab) {
+    enum { TURNS = 10 };
+    if (top_k < p->most_few) {
+        if (p->few < top_k + 1) p->few = top_k + 1;
+        return;
+    }
+    int64_t turns = TURNS * (top_k < vocab) + TURNS * (d->top_p < 1);
+    p->blocks = p->most_blocks;
+    if (p->turns < turns) p->turns = turns;
+}
+
+void lm_picks_begin(struct lm_picks *p) {
+    p->n = p->nchanges = p->nmasks = 0;
+    p->few = p->blocks = p->turns = 1;
+}
+
 int64_t lm_pick(struct lm *lm, int64_t row, const struct drawing *d, const struct change *changes,
                 size_t n, const float *mask) {
     struct lm_picks *p = &lm->picks;
@@ -49,7 +67,9 @@ int64_t lm_pick(struct lm *lm, int64_t row, const struct drawing *d, const struc
         p->change[at] = (struct lm_change){(int32_t)p->n, c->id};
         p->change_by[at] = (struct lm_change_by){c->add, c->above, c->below, c->less};
     }
-    p->of[p->n] = (struct lm_pick_of){(int32_t)row, (int32_t)d->top_k, -1};
+    int64_t top_k = d->cold > 0 ? d->top_k : 1;
+    reach(p, d, top_k, lm->vocab);
+    p->of[p->n] = (struct lm_pick_of){(int32_t)row, (int32_t)top_k, -1};
     p->how[p->n] = (struct lm_pick_how){d->cold, d->far, d->top_p, d->uniform};
     if (mask) {
         p->of[p->n].mask = (int32_t)p->nmasks;

@@ -2,12 +2,14 @@
 # Tokens that a kernel chooses are those that the sampler of etllm chooses from its logits.
 . "$(dirname "$0")/lib.sh"
 
-# The logits are rows of a table, of a vocabulary that is no multiple of anything and of one that is.
-for v in 777 1024; do
+# The logits are rows of a table, of a vocabulary that is no multiple of anything, of one that is, and of one whose rows are many blocks.
+for v in 777 1024 10007; do
+    rows=$v
+    [ $v != 10007 ] || rows=40
     mkdir -p "table.$v"
-    printf '{"architectures":["TableForCausalLM"],"num_hidden_layers":1,"num_key_value_heads":1,"head_dim":1,"vocab_size":%d}' $v \
-        > "table.$v/config.json"
-    "$bin/etfill" "table.$v/model.safetensors" --seed 3 "table:f32[$v,$v]:-6:6"
+    printf '{"architectures":["TableForCausalLM"],"num_hidden_layers":1,"num_key_value_heads":1,"head_dim":1,"vocab_size":%d,"intermediate_size":%d}' \
+        $v $rows > "table.$v/config.json"
+    "$bin/etfill" "table.$v/model.safetensors" --seed 3 "table:f32[$rows,$v]:-6:6"
     "$bin/etimport" "table.$v" -o "table.$v.etg" --template "$src/tests/system/serve/table/table.etg.in" --sample all --context 64 --slots 16
     "$bin/etcc" "table.$v.etg" -o "table.$v.hsaco"
     "$bin/test_sampler" "table.$v.hsaco" "table.$v" || die "table of $v"
