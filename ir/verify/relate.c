@@ -116,6 +116,19 @@ static bool reaches_all(struct symbolic *s, const struct vs_relation *r, int fro
     return false;
 }
 
+/* Every task of FROM has one of TO after it. */
+static bool feeds_all(struct symbolic *s, const struct vs_relation *r, int from, int to) {
+    for (int i = 0; i < r->n; i++) {
+        struct vs_relation none = {0};
+        vl_sys *q = vs_system(s);
+        vs_push_piece(q, &r->piece[i], VS_B, VS_MID);
+        vs_push_range(s, q, to, VS_MID);
+        vs_add_projected(s, q, INT32_MAX, from, from, &none);
+        if (none.n && !none.piece[0].n) return true;
+    }
+    return false;
+}
+
 static bool reads_tensors(struct symbolic *s, const et_wait *w) {
     bool found = false;
     for (int d = 0; d < s->v->p->events[w->event].rank; d++)
@@ -135,6 +148,7 @@ static struct vs_relation *make_edge(struct symbolic *s, const struct vs_edge *e
     r->told = true;
     make_pieces(s, q, VS_TEMP, e, to, r);
     r->reaches = reaches_all(s, r, e->from, to);
+    r->feeds = feeds_all(s, r, e->from, to);
     return r;
 }
 
@@ -330,15 +344,23 @@ static int carried_from(struct symbolic *s, int to, vs_mode m) {
     return vs_carries(s, s->v->inst[to].grid) ? sibling(s, to, s->v->inst[to].grid, half - 1) : -1;
 }
 
+/* Instance I and those in FED. */
+static void add(const struct symbolic *s, uint64_t *to, int i, const uint64_t *fed) {
+    join(s, to, fed);
+    to[i >> 6] |= (uint64_t)1 << (i & 63);
+}
+
+/* FULL: all tasks of which are done before any of TO. FEEDS: each task of which is done before one
+ * of TO, and so all before what all of TO are done before. */
 static void make_sets(struct symbolic *s, vs_mode m) {
     size_t n = (size_t)s->v->ninst, words = (size_t)s->words;
     if (s->full[m]) return;
-    uint64_t *bits = et_alloc(s->arena, 2 * n * words * sizeof *bits + 8);
+    uint64_t *bits = et_alloc(s->arena, 3 * n * words * sizeof *bits + 8), *feeds = bits;
     s->full[m] = et_alloc(s->arena, (n + 1) * sizeof *s->full[m]);
     s->reach[m] = et_alloc(s->arena, (n + 1) * sizeof *s->reach[m]);
     for (size_t i = 0; i < n; i++) {
-        s->full[m][i] = bits + 2 * i * words;
-        s->reach[m][i] = bits + (2 * i + 1) * words;
+        s->full[m][i] = bits + (3 * i + 1) * words;
+        s->reach[m][i] = bits + (3 * i + 2) * words;
     }
     for (int to = 0; to < s->v->ninst; to++) {
         uint64_t *full = s->full[m][to], *reach = s->reach[m][to];
@@ -348,8 +370,9 @@ static void make_sets(struct symbolic *s, vs_mode m) {
             join(s, reach, s->reach[m][e->from]);
             reach[e->from >> 6] |= (uint64_t)1 << (e->from & 63);
             if (!e->rel->told) continue;
-            if (e->rel->n && !e->rel->piece[0].n)
-                full[e->from >> 6] |= (uint64_t)1 << (e->from & 63);
+            const uint64_t *fed = feeds + 3 * (size_t)e->from * words;
+            if (e->rel->feeds) add(s, feeds + 3 * (size_t)to * words, e->from, fed);
+            if (e->rel->n && !e->rel->piece[0].n) add(s, full, e->from, fed);
             if (e->rel->reaches) join(s, full, s->full[m][e->from]);
         }
         int own = carried_from(s, to, m);

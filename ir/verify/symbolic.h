@@ -40,6 +40,7 @@ struct vs_relation {
     int n;
     bool told;    /* false: the waits read tensors, see vs_ordered */
     bool reaches; /* every later task has one before it */
+    bool feeds;   /* every earlier task has one after it */
     struct vs_piece piece[VS_PIECES];
 };
 
