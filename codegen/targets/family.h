@@ -29,6 +29,8 @@ typedef struct {
      * leave the L2 then. */
     void (*copy)(cg *, val to, val from, int bytes, bool once);
     /* 16 bytes: the first BYTES from FROM, zeros after them; otherwise as `copy`. */
+    void (*copy_part)(cg *, val to, val from, val bytes, bool once);
+    /* The same, with the lines around them, of what is read once. */
     void (*copy_some)(cg *, val to, val from, val bytes);
     /* A uniform i32 as one that the assembler takes to differ between lanes. Destinations of `copy`
      * are computed from it. */

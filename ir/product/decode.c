@@ -65,7 +65,7 @@ static int most_raws(const et_loads *l) {
  * element, or there are more than can be kept. */
 static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, int units) {
     const et_step *s = c->s;
-    d->chunk = et_var_add(g->x, "c", et_int(g->x, c->k / c->kc));
+    d->chunk = et_var_add(g->x, "c", et_int(g->x, (c->k + c->kc - 1) / c->kc));
     d->part = et_var_add(g->x, "w", et_int(g->x, s->wk));
     d->group = et_var_add(g->x, "g", et_int(g->x, c->unit_k / c->lane_k));
     d->column = et_var_add(g->x, "m", et_int(g->x, 2 * et_layout_groups(c->fr->layout) - 1));
@@ -85,11 +85,22 @@ static bool find_raws(const et_product_cx *g, et_mainloop *c, et_computed *d, in
     return true;
 }
 
+/* Does all that a chunk is made of come with its stage, in whole pieces? */
+static bool all_staged(const et_mainloop *c, const et_computed *d) {
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int o = 0; o < d->count[i]; o++) {
+            const et_raw *r = &d->raw[i][o];
+            if (!r->ring && !(r->side && r->side->wide)) return false;
+        }
+    return true;
+}
+
 bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     const et_step *s = c->s;
     int rows = c->nsub * c->rows_n, wide = s->wk * c->unit_k;
     if (c->stages || c->side_by_side || c->k <= 0 || c->lane_k > (c->run ? 32 : 16) || units < 1 ||
-        units > ET_USUAL_RAWS || c->k % ((int64_t)wide * units) ||
+        units > ET_USUAL_RAWS ||
+        (c->k % ((int64_t)wide * units) && !et_stream_may_end(c, wide * units)) ||
         units * rows * s->nacc > ET_MAX_FRAGMENTS)
         return false;
     et_computed *d = et_alloc(g->arena, sizeof *d);
@@ -101,6 +112,7 @@ bool et_mainloop_compute(const et_product_cx *g, et_mainloop *c, int units) {
     if (c->streamed && !et_stream_fits(g, &by)) return false;
     if (c->streamed) by.auxiliary = et_auxiliaries_plan(g, &by, et_stream_stage_bytes(&by));
     if (!find_raws(g, &by, d, units)) return false;
+    if (by.k % by.kc && !all_staged(&by, d)) return false; /* what is past k is not loaded */
     by.nload = d->nraws * rows;
     if (by.nload > ET_MAX_FRAGMENTS) return false;
     by.direct = true;

@@ -296,6 +296,9 @@ bool et_reuse_may_rows(const et_reuse *, const et_mainloop *); /* staged rows */
 bool et_stream_fits(const et_product_cx *, const et_mainloop *);
 bool et_stream_suits(const et_product_cx *, const et_mainloop *);
 bool et_stream_alike(const et_product_cx *, const et_mainloop *, int per);
+/* May k end within the last chunk of KC? Where some waves' parts of that are past the end, whole,
+ * these multiply nothing, and stages have nothing of them. */
+bool et_stream_may_end(const et_mainloop *, int kc);
 int et_stream_row_bytes(const et_mainloop *);    /* of a row of a stage */
 int et_stream_stage_bytes(const et_mainloop *);  /* of a stage, that a chunk of b takes */
 int et_stream_packed_bytes(const et_mainloop *); /* of sixteen packed rows of a chunk */

@@ -75,6 +75,14 @@ bool et_stream_fits(const et_product_cx *g, const et_mainloop *c) {
            et_stream_stage_bytes(c) <= g->p->ring.bytes && alike;
 }
 
+bool et_stream_may_end(const et_mainloop *c, int kc) {
+    enum { PART = 12 }; /* of all k: so much more at most takes the time of some */
+    int64_t rest = c->k > 0 ? c->k % kc : 0;
+    return (kc - rest) * PART <= c->k && c->streamed && c->late && !c->run && !c->bf16 &&
+           !c->zeros && !c->part && !c->stage_k && rest && c->k > kc &&
+           rest % (kc / c->s->wk) == 0 && rest * c->bits % (8 * PIECE) == 0;
+}
+
 /* With warpgroup MMA lanes copy four rows at a time, LINE of each, as they are multiplied. */
 static bool suits_together(const et_product_cx *g, const et_mainloop *c) {
     for (int i = 0; i < c->s->nacc; i++)
@@ -88,7 +96,7 @@ static bool suits_together(const et_product_cx *g, const et_mainloop *c) {
 bool et_stream_suits(const et_product_cx *g, const et_mainloop *c) {
     if (c->stage_k) return suits_together(g, c);
     bool full = et_stream_is_full(g->p, c->s);
-    return c->direct && !c->tail && c->chunks > 0 &&
+    return c->direct && (!c->tail || et_stream_may_end(c, c->kc)) && c->chunks > 0 &&
            (c->computed ? full : c->piece * c->size == PIECE) && et_stream_fits(g, c) &&
            (full || et_stream_rows_at_once(g, et_stream_row_bytes(c) / PIECE) <= 16);
 }
@@ -105,7 +113,7 @@ static int piece_of(int bytes) {
 /* Does the first element of each chunk, of all rows, lie at a multiple of COUNT? */
 static bool aligned(const et_product_cx *g, const et_mainloop *c, et_expr load, int count) {
     et_node_x x = *et_x(g->x, load);
-    et_expr chunk = et_var(g->x, et_var_add(g->x, "c", et_int(g->x, c->k / c->kc)));
+    et_expr chunk = et_var(g->x, et_var_add(g->x, "c", et_int(g->x, (c->k + c->kc - 1) / c->kc)));
     et_expr k = et_mul(g->x, chunk, et_int(g->x, c->kc));
     et_expr off = et_access_offset(g->p, g->f, x.i2, x.i, x.ops);
     return et_divides(g->x, count, et_subst_var(g->x, off, c->s->kvar, k));

@@ -3,6 +3,7 @@
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 #include "passes/cost/cost.h"
+#include <math.h>
 
 enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, tanh, ... */
@@ -274,6 +275,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
         t->c.beside_bytes += m * k * e->a.bytes;
     if (pipeline) t->c.copied_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
+    if (by->streamed && by->chunk) k = ceil(k / by->chunk) * by->chunk; /* k may end in a chunk */
     for (int i = 0; i < s->nacc; i++) {
         t->c.cache_bytes += n * k * e->b[i].bytes;
         if (pipeline && !by->streamed) t->c.copied_bytes += n * k * e->b[i].bytes;

@@ -20,12 +20,14 @@ static int all_units(const et_mainloop *c, int wide, int bytes) {
     return c->k > 0 && c->k % wide == 0 && stage <= bytes ? (int)(c->k / wide) : 0;
 }
 
-/* Chunks of so much of k are all whole, and lanes copy the same pieces of all rows. */
-static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk) {
+/* Chunks of so much of k are all whole, or with ENDS all but the last, and lanes copy the same
+ * pieces of all rows. */
+static bool may_stream(const et_product_cx *g, const et_mainloop *c, int chunk, bool ends) {
     int bits = chunk * c->bits, piece = 8 * ET_RING_PIECE;
     et_stream_run run[ET_MOST_RUNS];
-    return c->k > 0 && c->k % chunk == 0 && c->part % chunk == 0 && bits % piece == 0 && bits > 0 &&
-           et_stream_runs(g, bits / piece, run) &&
+    bool whole = c->k > 0 && c->k % chunk == 0;
+    return (whole || (ends && et_stream_may_end(c, chunk))) && c->part % chunk == 0 &&
+           bits % piece == 0 && bits > 0 && et_stream_runs(g, bits / piece, run) &&
            c->s->tn % et_stream_rows_at_once(g, bits / piece) == 0;
 }
 
@@ -62,7 +64,8 @@ static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) 
     } else if (c->k > 0) { /* chunks of one size */
         int64_t n = (all + units - 1) / units;
         units = (int)((all + n - 1) / n);
-        while (c->streamed && c->k % wide == 0 && units > 1 && !may_stream(g, c, wide * units))
+        while (c->streamed && c->k % wide == 0 && units > 1 &&
+               !may_stream(g, c, wide * units, false))
             units--;
     }
     return units;
@@ -79,7 +82,7 @@ static int room_of_row(const et_product_cx *g, const et_mainloop *c, bool ring) 
     return (ring && et_most_rows(g, c->s) == 1 && one > all ? one : all) - et_mainloop_pad(g, c);
 }
 
-static bool compute(const et_product_cx *g, et_mainloop *c) {
+static bool compute(const et_product_cx *g, et_mainloop *c, bool ends) {
     const et_step *s = c->s;
     bool ring = c->streamed && c->late;
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
@@ -92,8 +95,9 @@ static bool compute(const et_product_cx *g, et_mainloop *c) {
     if (ring) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
     if (units < 1) units = 1;
-    for (units = units > ET_USUAL_RAWS ? ET_USUAL_RAWS : units; units > 0; units--) {
-        bool may = !c->streamed || may_stream(g, c, wide * units);
+    if (units > ET_USUAL_RAWS) units = ET_USUAL_RAWS;
+    for (; units > 0; units--) {
+        bool may = !c->streamed || may_stream(g, c, wide * units, ends);
         if (may && et_mainloop_compute(g, c, units)) return true;
     }
     return false;
@@ -108,7 +112,7 @@ static void share(const et_product_cx *g, et_mainloop *c, const et_mainloop *pla
     for (int k = c->lane_k / 2; k >= least; k /= 2) {
         et_mainloop narrow = *plain;
         et_mainloop_lane_k(&narrow, k);
-        if (!compute(g, &narrow) || !et_decode_shares(g, &narrow)) continue;
+        if (!compute(g, &narrow, false) || !et_decode_shares(g, &narrow)) continue;
         *c = narrow;
         return;
     }
@@ -124,7 +128,8 @@ static bool find_units(const et_product_cx *g, const et_mainloop *by, et_decode_
     units = all > units ? all : units;
     for (units = units < most ? units : most; units > 0; units--) {
         et_mainloop now = *by;
-        if (!may_stream(g, by, wide * units) || !et_mainloop_compute(g, &now, units)) continue;
+        if (!may_stream(g, by, wide * units, false) || !et_mainloop_compute(g, &now, units))
+            continue;
         et_mainloop found = now;
         et_mainloop_count(&now);
         rows(g, &now, false);
@@ -170,11 +175,11 @@ static void decode(const et_product_cx *g, et_mainloop *c) {
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->computed; k /= 2) {
         if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
         et_mainloop_lane_k(c, k);
-        compute(g, c);
+        compute(g, c, false);
     }
-    if (!c->computed) {
+    for (int ends = 0; ends < 2 && !c->computed; ends++) {
         et_mainloop_lane_k(c, lane_k);
-        compute(g, c);
+        compute(g, c, ends);
     }
     share(g, c, &plain, lane_k);
     if (!c->computed) return;

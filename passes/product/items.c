@@ -79,6 +79,8 @@ void et_map_choose(const et_product_cx *g, const et_step *s, const et_step *stre
 
 /* ---- REDUCE ---- */
 
+enum { UNROLL = 4 }; /* items of a lane that are loaded at once */
+
 struct neighbours {
     const et_product_cx *g;
     int rvar, row; /* the variable that differs between neighbouring rows */
@@ -127,6 +129,16 @@ static int most_lanes(const et_product_cx *g, const et_reduce_loop *l) {
     return some ? all : lanes;
 }
 
+/* Of LANES that share a row of integers so few that each loads all of its part at once: more rows
+ * are done beside each other then, and each round of rows is a trip to memory. */
+static int fewest_lanes(const et_product_cx *g, const et_reduce_loop *l, int vector, int lanes) {
+    if (l->real || l->extent < 1 || et_reduce_may_rows(g, l, lanes, 2)) return lanes;
+    while (lanes > 1 && et_reduce_beside(g, lanes) < l->rows &&
+           2 * (l->extent / vector) <= (int64_t)UNROLL * lanes)
+        lanes /= 2;
+    return lanes;
+}
+
 /* Lanes of a wave that share a row: one, where rows are ADJACENT, or as many as it has work for;
  * more, where others would have none. Of a short row one or all have a part, since those add
  * neighbours first, and a row has the same bits in a tile of few rows and of many; integers have
@@ -142,7 +154,7 @@ static int lanes_of(const et_product_cx *g, const et_reduce_loop *l, int vector,
         lanes *= 2;
     while (lanes > 1 && lanes < g->t->wave && lanes < l->extent / vector)
         lanes *= 2;
-    return lanes;
+    return fewest_lanes(g, l, vector, lanes);
 }
 
 /* What is gathered takes two round trips to memory, so a lane has as many rows as one load brings.
@@ -185,8 +197,8 @@ static int lanes_of_top(const et_product_cx *g, const et_reduce_loop *l, int vec
 }
 
 void et_reduce_choose(const et_product_cx *g, const et_step *s, bool reuse, et_reduce_plan *out) {
-    enum { UNROLL = 4, MANY = 8 }; /* in long rows more, for fewer round trips to memory */
-    enum { SIDE_BY_SIDE = 32 };    /* rows of which the same bits come whatever lanes have them */
+    enum { MANY = 8 };          /* in long rows more, for fewer round trips to memory */
+    enum { SIDE_BY_SIDE = 32 }; /* rows of which the same bits come whatever lanes have them */
     et_reduce_loop l = et_reduce_loop_of(g, s);
     struct neighbours n = compare(g, &l);
     int lanes = most_lanes(g, &l), v = ET_REDUCE_VECTOR;

@@ -189,6 +189,28 @@ static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
     return et_op2(x, ET_X_MIN, et_int(x, most), et_sub(x, extent, from));
 }
 
+/* Experts' weights that come ahead, of a k that waves cannot share evenly: some have no part of its
+ * last chunk. */
+static bool lay_out_ending(et_contract_tiler *c, const et_step *step) {
+    const et_machine *m = c->t.opt->machine;
+    const et_func before = c->t.f;
+    et_step s = *step;
+    if (c->plain || c->ring || c->order || !et_may_stream(c->t.opt) || m->dies > 1 || s.wk == 1 ||
+        et_x(c->t.x, s.kextent)->op != ET_X_SELECT || et_cut_rows(c) > ET_TILE_FEW)
+        return false;
+    c->computed = et_tile_computed(c->t.p, m, &s, true);
+    c->ends = c->computed > 0;
+    if (c->ends) {
+        lay_out_beside(c, &s);
+        *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
+        if (et_product_use_of(c->t.p, &c->t.f, product_of(&c->t.f), m).streamed) return true;
+    }
+    c->t.f = before;
+    c->ends = false;
+    c->computed = 0;
+    return false;
+}
+
 /* The CONTRACT step, after the reductions its left operand needs. */
 static bool contract_step(et_contract_tiler *c) {
     et_exprs *x = c->t.x;
@@ -227,7 +249,9 @@ static bool contract_step(et_contract_tiler *c) {
     if (c->narrow && !c->plain) return true;
     bool dealt = et_tile_deal_waves(c, &s, false);
     if (c->ring ? !et_tile_ring_has_order(c) : !dealt) return c->unfit = true;
-    c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
+    c->ends = false;
+    c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s, false);
+    if (!c->computed && lay_out_ending(c, &s)) return true;
     if (!c->ring)
         lay_out_beside(c, &s);
     else if (!may_ring(c) || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, c->order, &s))
@@ -538,8 +562,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
-                (narrow && !c->narrow) || splits_lines(c) || (!misses && misses_stream(c)) ||
-                (stays && !c->streamed))
+                (narrow && !c->ends && (!c->narrow || cuts->v[i].ending)) || splits_lines(c) ||
+                (!misses && misses_stream(c)) || (stays && !c->streamed))
                 continue;
             double cost = built_cost(c, reference);
             if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;

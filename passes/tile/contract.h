@@ -38,6 +38,7 @@ typedef struct {
     bool rounds;              /* few rows, bound by weights: priced by rounds */
     bool plain;               /* every right operand is read straight from memory */
     int computed; /* else: loads of one that is computed in registers; 0: not all can be computed */
+    bool ends;    /* such, and k ends where some waves have no part of a chunk */
     bool direct;  /* no right operand needs a buffer in local memory */
     bool unfit;   /* buffers do not fit, and there is no step */
     bool ring;    /* operands go through a multistage pipeline */
@@ -76,6 +77,7 @@ typedef struct {
     int tile[ET_MAX_RANK], span;
     int axis, pieces; /* tiles have so many pieces of that axis; 1: they are contiguous */
     bool odd;         /* tried with a pipeline only, and by cost only */
+    bool ending;      /* for weights whose k ends in a chunk of the weight stream alone */
 } et_tile_cut;
 
 typedef struct {

@@ -29,11 +29,11 @@ et_expr et_tiler_operand(et_tiler *t, const et_product *p, const et_node_x *leaf
 /* ---- right operands that are computed of what is loaded, as quantised weights are: in registers,
  * without a buffer in local memory, where that is known to be possible ---- */
 
-int et_tile_computed(const et_program *p, const et_machine *m, const et_step *s) {
+int et_tile_computed(const et_program *p, const et_machine *m, const et_step *s, bool ends) {
     int bytes = et_dtype_bytes(s->operand), unit = m->k_bytes / bytes, most = 0;
     int run = bytes == 4 ? 4 : unit < 32 ? 16 : 8; /* of a lane */
     for (int i = 0; i < s->nacc; i++) {
-        int n = et_k_computed(p, s->b[i], s->kvar, run, unit * s->wk);
+        int n = et_k_computed(p, s->b[i], s->kvar, run, unit * (ends ? 1 : s->wk));
         if (!n) return 0;
         most = n > most ? n : most;
     }

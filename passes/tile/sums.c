@@ -173,9 +173,10 @@ static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES]
 }
 
 /* The parts that cost least; of a few rows no more than make as many tiles as there are CUs: that a
- * tile reads less of them does not pay by itself. */
+ * tile reads less of them does not pay by itself. Tiles may be wider then, as long as there are
+ * more than of the whole. */
 static int parts_of(const et_tiler *t, int group, int64_t k) {
-    double whole[ET_SAMPLES], us[ET_SAMPLES], tiles, now;
+    double whole[ET_SAMPLES], us[ET_SAMPLES], tiles, now, cus = t->opt->machine->cus;
     const et_product *of = &t->p->groups[group].product[0];
     bool few = upper(t->x, et_var_extent(t->x, of->m)) <= few_rows(t->opt);
     double gain = few ? least_gain : least_of_many, least = 1 - gain;
@@ -186,8 +187,9 @@ static int parts_of(const et_tiler *t, int group, int64_t k) {
     int64_t grain = odd ? STEP_K : LEAST_K / 2;
     for (int parts = 2; parts <= most && k / parts >= LEAST_K; parts += odd ? 1 : parts) {
         double sum = 0;
-        if (k % (parts * grain) || (few && parts * tiles > t->opt->machine->cus) ||
-            !price(t, group, parts, us, &now, &slots) || (!few && parts > MOST_OF_MANY && !slots))
+        if (k % (parts * grain) || (few && tiles > cus) ||
+            !price(t, group, parts, us, &now, &slots) || (!few && parts > MOST_OF_MANY && !slots) ||
+            (few && parts * tiles > cus && (now > cus || now <= tiles)))
             continue;
         for (int i = 0; i < ET_SAMPLES; i++)
             sum += us[i] / whole[i] / ET_SAMPLES;

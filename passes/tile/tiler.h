@@ -83,8 +83,9 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, const et_product_
  * where so many bytes of local memory are USED: as many as have room, and WK waves divide. */
 int et_tile_staged_k(const et_machine *, int bytes, int rows, int wk, int used);
 /* Of how many loads right operands of S are computed, at most, where all can be in registers; else
- * 0: and does the tile of S leave room for that many? */
-int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
+ * 0; k ENDS where some waves have no part of a chunk. And does the tile of S leave room for that
+ * many? */
+int et_tile_computed(const et_program *, const et_machine *, const et_step *s, bool ends);
 bool et_tile_in_registers(int loads, const et_step *s);
 /* The left operand of S, where its weights for each k are copied to local memory by a step of their
  * own, if weights come ahead of tasks. */

@@ -42,7 +42,8 @@ static const val *unit_of(cg *g, const et_contract *c, val chunk, int u, const v
 
 /* The products of 16 rows of a with B into the first piece of every sum. The rows are staged FROM
  * elements on, or NULL: from the first. */
-static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, val *b, val *acc) {
+static void multiply_staged_rows(cg *g, const et_contract *c, val chunk, val from, val *b,
+                                 val *acc) {
     const et_step *s = c->p.s;
     val made[ET_MAX_FRAGMENTS], part[ET_MAX_SUMS], row[ET_MAX_ROWS];
     staged_rows(g, c, chunk, row);
@@ -70,6 +71,27 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
                 multiply_unit(g, c, 0, c->p.row_packed ? u : u0 + u, of, with, acc);
         }
     }
+}
+
+/* Where the wave has a part of this chunk: k may end before it. */
+static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, val *b, val *acc) {
+    if (!c->p.streamed || !c->p.tail) {
+        multiply_staged_rows(g, c, chunk, from, b, acc);
+        return;
+    }
+    int sums = et_mainloop_sums(&c->p);
+    val old[ET_MAX_SUMS];
+    memcpy(old, acc, (size_t)sums * sizeof *old);
+    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), c->at.kpart);
+    val some = LLVMBuildZExt(g->b, cg_icmp(g, LLVMIntSLT, k, c->now.kend), g->i32, "");
+    cg_if there;
+    cg_if_begin(g, &there, cg_icmp(g, LLVMIntNE, cg_uniform(g, some), cg_i32(g, 0)));
+    int mark = cg_scope(g);
+    multiply_staged_rows(g, c, chunk, from, b, acc);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &there);
+    for (int i = 0; i < sums; i++)
+        acc[i] = cg_if_value(g, &there, acc[i], old[i]);
 }
 
 /* The same with the wave's own rows, all pieces of them; those of a later chunk take their place.
@@ -131,6 +153,7 @@ static void stage_all(cg *g, et_contract *c) {
 
 void cg_contract_rows_first(cg *g, et_contract *c) {
     c->now.nchunks = cg_i32(g, c->p.chunks);
+    c->now.kend = cg_emit_i32(g, c->p.extent);
     c->rows->begin(g, c, NULL);
     stage_all(g, c);
 }

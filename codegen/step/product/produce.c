@@ -30,6 +30,7 @@ enum { FLIGHT = 2 /* copies in flight, each of a line a lane */ };
 /* Do lines divide among lanes? Where they do not, chunks are not prefetched, only counted. */
 static bool can_prefetch(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
+    if (c->p.tail) return false;
     for (int i = 0; i < c->p.s->nacc; i++) /* the L2 does not keep what is the host's */
         if (g->p->tensors[et_x(g->x, et_stream_load(g->p, c->p.s, i))->i].host) return false;
     return (lines % wave == 0 || wave % lines == 0) && c->p.s->tn % per == 0 &&
@@ -198,8 +199,21 @@ static val place_of(cg *g, const et_contract *c, val stage, val row, val unit, i
 struct copies {
     const struct lanes *l;
     struct lots *lots;
+    val left; /* bytes of a row from the chunk on; NULL: more than it has */
     val stage, to[ET_MOST_RUNS][2 * ET_STREAM_SWAP / PIECE]; /* of pieces that are swapped so */
 };
+
+/* The lane's piece of a row, MORE behind its first one in run T, if there is that of k. */
+static void copy_piece(cg *g, const et_contract *c, const struct copies *cp, int t, int more,
+                       val to, val from) {
+    if (!cp->left) {
+        g->family->stream->copy(g, to, from, PIECE, c->p.plan.evict_first);
+        return;
+    }
+    val at = cg_muli(g, cg_addi(g, cp->l->unit[t], more), PIECE);
+    val bytes = cg_select(g, cg_icmp(g, LLVMIntSLT, at, cp->left), cg_i32(g, PIECE), cg_i32(g, 0));
+    g->family->stream->copy_part(g, to, from, bytes, c->p.plan.evict_first);
+}
 
 /* Run T of as many rows of product I as lanes copy together, from row N on. The lane's row is less
  * than these are, which N is a multiple of: their bits do not meet. */
@@ -212,14 +226,15 @@ static void copy_run(cg *g, const et_contract *c, struct copies *cp, int i, int 
     if (!*at) *at = place_of(g, c, cp->stage, cp->l->row[t], cp->l->unit[t], swap);
     for (int j = 0; j < cp->l->run[t].times; j++) {
         int more = j * g->t->wave * PIECE;
-        g->family->stream->copy(g, cg_gepi(g, *at, (i * s->tn + n) * bytes + more),
-                                cg_gepi(g, from, offset + more), PIECE, c->p.plan.evict_first);
+        val piece = cg_gepi(g, from, offset + more);
+        val to = cg_gepi(g, *at, (i * s->tn + n) * bytes + more);
+        copy_piece(g, c, cp, t, j * g->t->wave, to, piece);
         asked(g, cp->lots);
     }
 }
 
 static void produce_chunk(cg *g, const et_contract *c, const cg_producer *by, const cg_ring *r,
-                          const struct lanes *l, val *from) {
+                          const struct lanes *l, val chunk, val *from) {
     const et_step *s = c->p.s;
     int bytes = et_stream_row_bytes(&c->p), per = et_stream_rows_at_once(cg_cx(g), bytes / PIECE);
     struct lots lots = lots_of(g, c, by);
@@ -227,6 +242,9 @@ static void produce_chunk(cg *g, const et_contract *c, const cg_producer *by, co
     val stage = cg_ring_stage(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->stages_here / 2);
     struct copies cp = {.l = l, .lots = &lots, .stage = stage};
+    if (c->p.tail)
+        cp.left =
+            LLVMBuildSub(g->b, cg_i32(g, c->p.k * c->p.bits / 8), cg_muli(g, chunk, bytes), "");
     cg_auxiliary_produce(g, c, stage, from + s->nacc * l->runs);
     for (int i = 0; i < s->nacc; i++) {
         block past = past_of(g, c);
@@ -269,7 +287,7 @@ static void produce_lines(cg *g, const et_contract *c, const cg_producer *by, co
 }
 
 static void produce_next(cg *g, const et_contract *c, const cg_producer *by, const struct lanes *l,
-                         val *from) {
+                         val chunk, val *from) {
     if (by->asks) {
         prefetch_chunk(g, c, by, from);
         return;
@@ -278,7 +296,7 @@ static void produce_next(cg *g, const et_contract *c, const cg_producer *by, con
     if (c->p.stage_k)
         produce_lines(g, c, by, &t.r, l->row[0], l->unit[0], from);
     else
-        produce_chunk(g, c, by, &t.r, l, from);
+        produce_chunk(g, c, by, &t.r, l, chunk, from);
     turn_end(g, &t);
 }
 
@@ -303,8 +321,8 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
     int n = c->p.s->nacc * l->runs, all = n + (c->p.auxiliary ? c->p.auxiliary->sources : 0);
     cg_for f;
     if (!c->p.zeros) {
-        cg_for_begin(g, &f, zero, chunks, one, true, all, from);
-        produce_next(g, c, by, l, from);
+        val number = cg_for_begin(g, &f, zero, chunks, one, true, all, from);
+        produce_next(g, c, by, l, number, from);
         for (int i = 0; i < n; i++)
             from[i] = cg_gepi(g, from[i], et_stream_row_bytes(&c->p));
         cg_auxiliary_move(g, c, NULL, from + n);
@@ -317,7 +335,7 @@ static void produce_chunks(cg *g, const et_contract *c, const cg_producer *by,
         at[i] = cg_gep(g, from[i], offset);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
     cg_auxiliary_move(g, c, chunk, at + n);
-    produce_next(g, c, by, l, at);
+    produce_next(g, c, by, l, chunk, at);
     f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
     cg_for_end(g, &f, at);
 }

@@ -74,6 +74,15 @@ static void copy(cg *g, val to, val from, int bytes, bool once) {
         assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
 }
 
+static void copy_part(cg *g, val to, val from, val bytes, bool once) {
+    if (once)
+        assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;",
+                 "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, nvptx_once(g)});
+    else
+        assemble(g, g->none, "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}", 3,
+                 (val[]){to, from, bytes});
+}
+
 static void copy_some(cg *g, val to, val from, val bytes) {
     assemble(g, g->none,
              "cp.async.cg.shared.global.L2::cache_hint.L2::256B [$0], [$1], 16, $2, $3;",
@@ -128,6 +137,7 @@ const et_stream_family nvptx_stream = {
     .is_past = is_past,
     .arrive = arrive,
     .copy = copy,
+    .copy_part = copy_part,
     .copy_some = copy_some,
     .own = own,
     .copied = copied,

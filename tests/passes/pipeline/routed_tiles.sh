@@ -3,7 +3,7 @@
 # token the last round of tiles leaves few CUs without one; and up to eight rows that a product has as f16 multiply e4m3 as it is. In bf16
 # up to eight tokens have tiles so narrow that each wave asks for its own rows, which are not priced as if memory brought them for each tile.
 # A layer of experts streams where their blocks have up to sixteen rows; blocks of more have pipelines of both operands.
-# Blocks that no expert owns are not stored.
+# Blocks that no expert owns are not stored. Rows of integers are shared by as few lanes as load all of theirs at once.
 # Products that waves can share so that weights stream are shared so, whatever else a machine's figures say is as fast.
 # The experts of one token are not sorted. Their second matrices are one product where they are multiplied as they are and eight waves share an
 # expert's k's: a part of k comes from where its expert is, chunks of more than that are refused, and no task adds experts up.
@@ -76,6 +76,7 @@ layer 1024
 rows=$(sed -n '/^func @xr.map \[/,/^}/p' m.eti)
 echo "$rows" | grep -q 'plan lanes 1 vector 8' || die "rows of blocks: $rows"
 echo "$rows" | grep -q 'group_place\[r[0-9]* + max(0, ' || die "rows of blocks: $rows"
+echo "$rows" | grep -A1 'reduce max' | grep -q 'plan lanes 4 ' || die "rows of blocks: $rows"
 layer 256
 for task in h y; do plan $task | grep -q '^pipeline .* weights pipeline' || die "a layer of 256 tokens: $(plan $task)"; done
 import gpt-oss-20b
@@ -85,6 +86,13 @@ for machine in H100 H200; do
     ! grep -q 'group_place' m.eti || die "gpt-oss on an $machine: experts of one token are sorted"
     grep -q '^  *reduce sum .* over .* < 4$' m.eti || die "gpt-oss on an $machine: eight waves cannot share 2880"
 done
+# Four waves share 2880 in chunks of 384, the last of which is half: so experts have tiles of 96 columns. Half of o's k is as good as all of it,
+# in tiles of more columns, where more CUs have one then.
+for task in gate_up down; do
+    sed -n "/^func @experts.${task}_proj_blocks \\[/,/^}/p" m.eti | grep -q ' n < 96 .* waves 2 \* 4 ' || die "gpt-oss: tiles of experts.$task"
+    plan experts.${task}_proj_blocks | grep -q 'weights stream .* chunk 384 ' || die "gpt-oss: $(plan experts.${task}_proj_blocks)"
+done
+grep -q '^func @attn.o \[j0 < 60, s0 < 2\]' m.eti || die "gpt-oss: $(grep '^func @attn.o' m.eti)"
 # In a kernel of two models what is added to one is its own.
 sed 's/^model one_token/model two/' "$src/tests/passes/pipeline/one_token.etg" > two.etg
 "$bin/etcc" "$src/tests/passes/pipeline/one_token.etg" two.etg --machine=H200 --to=scheduled -o mix.eti

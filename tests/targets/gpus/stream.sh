@@ -280,11 +280,18 @@ compile "$short" short.eti --to scheduled
 early "$short" turns.ll --variants=1
 grep -q 'nvvm.ldmatrix' turns.ll || die 'codes of four bits are not read in blocks'
 ! grep 'plan rows staged .* stream ' short.eti | grep -q reuse || die 'rows that a tensor chooses are kept'
-sed 's/N in .*/N in 1..1/' "$short" > one.etg
+sed 's/N in .*/N in 1..1/; s/K = 3/K = 6/; s/gather(r,/gather(x,/; s/bf16(t)/t/' "$short" > one.etg
 compile one.etg one.eti --to scheduled
 if [ "$target" = sm_90 ]; then
     [ "$(grep -c 'plan rows staged .* stream .* prologue staged .* reuse$' one.eti)" = 1 ] || die 'rows that all tiles have are not kept'
-    # Chunks of 576 of 2880 fill slots for 32 KB in part: of one row smaller ones hold more. Powers of two fill either.
+    # Tiles of 96 columns, whose k four waves share in chunks of 384: two of them have a part of the last one, and nothing past k is copied.
+    grep -q '^  contract .* n < 96 .* waves 2 \* 4 ' one.eti && grep -q 'plan .* stream .* decode pairs chunk 384 ' one.eti || die 'k does not end in a chunk'
+    compile one.eti one.ptx
+    grep -q '\], 16, %r[0-9]*, %rd[0-9]*;' one.ptx || die 'what is past k is copied'
+    sed 's/ chunk 384 / chunk 512 /' one.eti > part.eti
+    ! "$bin/etcc" part.eti --machine=./free.machine -o again.ptx 2> said || die 'k ends in the middle of what a wave has'
+    grep -q 'cannot be computed in registers so many' said || die "$(cat said)"
+    # Chunks of 384 of 2880 fill slots for 32 KB in part: of one row smaller ones hold more. Powers of two fill either.
     grep -q '^ring [0-9]* of 26112 ' one.eti || die 'slots that are in part empty'
     grep -q '^ring [0-9]* of 34816 ' short.eti || die 'smaller slots of eight rows'
     sed 's/prologue staged //' one.eti > late.eti
