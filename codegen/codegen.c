@@ -272,7 +272,7 @@ static void emit_each_variant(cg *g) {
         const et_variant *v = &whole->variant[i];
         g->whole = g->p = v->program;
         g->x = g->p->g->exprs;
-        g->ring_stages = 0;
+        g->ring_stages = g->send_at = 0;
         cg_plan_lds(g);
         if (i) g->symbol = et_printf(g->arena, "%s_%" PRId64, symbol, v->upto);
         if (i && v->most) g->symbol = et_printf(g->arena, "%s_on_%d", g->symbol, v->most);

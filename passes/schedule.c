@@ -357,6 +357,7 @@ bool et_pass_schedule(et_pipeline *pl) {
                 problem, et_schedule_name(asked ? asked : ET_SCHEDULE_STATIC));
         return false;
     }
+    et_send_apart(pl);
     tell(pl);
     return true;
 }

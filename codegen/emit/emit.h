@@ -146,6 +146,8 @@ struct cg {
     int tell_at;                /* barriers of the wave that tells of tiles; 0: there is none */
     int producers;              /* waves that fill stages of the weight stream, in turn */
     val tell_phase;             /* a word of the consumers */
+    int send_at;                /* barriers of the waves that send apart; 0: there are none */
+    bool sends_later;           /* those waves send what the tile being emitted stores */
     cg_ring_state consumer;     /* the consumers' next stage */
     const struct cg_producer *producer; /* set while the producer wave is emitted, else NULL */
     et_product_cx product;              /* as cg_cx last made it */
@@ -171,7 +173,8 @@ struct cg {
 
 /* Work-items of a workgroup, with those of the producer waves. */
 static inline int cg_workitems(const cg *g) {
-    return g->p->workgroup + (g->ring_stages ? g->family->stream->waves(g) * g->t->wave : 0);
+    bool more = g->ring_stages || g->send_at;
+    return g->p->workgroup + (more ? g->family->stream->waves(g) * g->t->wave : 0);
 }
 
 /* ---- builder.c ---- */
@@ -306,6 +309,8 @@ void cg_mark_entries(cg *, const et_step *s);
 /* ---- word.c: what is flagged or shared. Where a store of it at PTR, as of this device's memory
  * and the first device's part, goes to, of so many devices; 1 and PTR of all other tensors. */
 int cg_inboxes(cg *, int tensor, val ptr, val out[ET_MAX_DEVICES]);
+/* The bytes from the begin of an inbox to that place, i64. */
+val cg_in_inbox(cg *, int tensor, val ptr);
 /* ---- word.c: tagged temporaries; ELEMENT by number, i64. What is partial over devices has a word
  * of each for an element, so many bytes apart (0: it is not partial) ---- */
 int64_t cg_word_pitch(const cg *, int tensor);

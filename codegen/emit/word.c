@@ -56,7 +56,7 @@ static val inbox_place(cg *g, int tensor) {
 
 /* The bytes from the begin of an inbox to what PTR is of in this device's own: to this device's
  * part of what is partial. */
-static val in_inbox(cg *g, int tensor, val ptr) {
+val cg_in_inbox(cg *g, int tensor, val ptr) {
     const et_tensor *t = &g->p->tensors[tensor];
     val at = LLVMBuildSub(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i64, ""),
                           LLVMBuildPtrToInt(g->b, g->tensor[tensor], g->i64, ""), "");
@@ -70,7 +70,11 @@ int cg_inboxes(cg *g, int tensor, val ptr, val out[ET_MAX_DEVICES]) {
     const et_tensor *t = &g->p->tensors[tensor];
     int n = g->whole->g->devices;
     if (!t->flagged && !t->shared) return 1;
-    val at = in_inbox(g, tensor, ptr);
+    val at = cg_in_inbox(g, tensor, ptr);
+    if (g->sends_later) {
+        out[0] = cg_gep(g, g->own_inbox, at);
+        return 1;
+    }
     if (!t->dealt) {
         for (int d = 0; d < n; d++)
             out[d] = cg_gep(g, g->inbox[d], at);

@@ -66,7 +66,8 @@ void cg_plan_bodies(cg *g) {
     g->bodies = NULL;
     g->names = NULL;
     /* Stages of the weight stream are counted in registers, which functions do not get. */
-    if (!has_many(g->whole) || cg_is_sequence(g) || g->p->nvariants || g->ring_stages) return;
+    if (!has_many(g->whole) || cg_is_sequence(g) || g->p->nvariants || g->ring_stages || g->send_at)
+        return;
     bool share = may_share(g);
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);

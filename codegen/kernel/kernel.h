@@ -45,6 +45,12 @@ void cg_begin(cg *, int grid); /* notify early grids that a tile of this one has
 void cg_notifies(cg *, int grid);
 /* Does a wave of its own tell of tiles that are not a workgroup's last of the grid? By that wave.
  */
+/* ---- flags.c: waves that send what tiles store for other devices ---- */
+bool cg_sends_apart(cg *, int grid);
+void cg_send_tile(cg *, int grid, val tile); /* by those waves */
+void cg_leave_sending(cg *);                 /* by those that ran the tile */
+/* Of a tile that is sent, by one wave: makes it known to others. */
+void cg_notify_sent(cg *, int grid);
 bool cg_tells_apart(cg *, int grid);
 void cg_tell_tile(cg *, int grid, val tile);
 

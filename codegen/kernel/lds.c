@@ -99,12 +99,34 @@ static void add_ring(cg *g) {
     plan_routed(g, end);
 }
 
+/* Where tasks are sent apart and no wave streams weights, the family's waves beside the others
+ * send.
+ */
+static void add_senders(cg *g) {
+    bool any = false;
+    et_program *p;
+    const et_stream_family *of = g->family->stream;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        for (int i = 0; i < p->ngrids; i++) {
+            any |= p->grids[i].apart;
+            if (p->grids[i].dynamic || p->grids[i].slice.count) return;
+        }
+    if (!any || g->ring_stages || g->opt->resident || !of || of->waves(g) < 2) return;
+    int end = (g->flag_at + 15) & ~15;
+    place_words(g, end + CG_SEND_BARRIERS * ET_RING_BARRIER);
+    if (g->lds_bytes <= g->t->lds_bytes)
+        g->send_at = end;
+    else
+        place_words(g, end);
+}
+
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
  * what a CU has keeps a second workgroup out. */
 bool cg_plan_lds(cg *g) {
     g->box_bytes_lds = cg_box_bytes(g);
     place_words(g, most_locals(g));
     add_ring(g);
+    add_senders(g);
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);

@@ -131,6 +131,19 @@ static void tell(cg *g, const et_grid *gr, const struct telling *t) {
     notify_all(g, gr, &t->by);
 }
 
+void cg_notify_sent(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    struct telling t = telling_of(g, gr);
+    if (t.by.wave) {
+        tell(g, gr, &t);
+        return;
+    }
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    tell(g, gr, &t);
+    cg_if_end(g, &me);
+}
+
 /* ---- by a wave of its own ----
  *
  * Where weights stream, the fence of a tile waits behind what is in flight, while the other waves
@@ -186,6 +199,10 @@ void cg_notifies(cg *g, int grid) {
         return;
     }
     struct telling t = telling_of(g, gr);
+    if (cg_sends_apart(g, grid)) {
+        cg_leave_sending(g);
+        return;
+    }
     if (t.fenced)
         cg_barrier_drain(g);
     else

@@ -28,6 +28,7 @@ bool cg_model_streams(const et_program *p, int model) {
  */
 bool cg_ring_enters(cg *g, int model) {
     bool streams = g->stages_here && cg_model_streams(g->p, model);
+    if (g->producer && g->producer->sends) return true;
     if (g->producer && (g->producer->asks || g->producer->tells)) return streams;
     if (streams && g->producer)
         cg_ring_await_model(g, g->producer->models, g->producer->quit);
@@ -52,6 +53,10 @@ static void produce_tile(cg *g, int grid, val tile) {
 /* Called where the other waves would run a tile. */
 bool cg_produces(cg *g, int grid, val tile) {
     if (!g->producer) return false;
+    if (g->producer->sends) {
+        cg_send_tile(g, grid, tile);
+        return true;
+    }
     if (g->producer->tells) {
         cg_tell_tile(g, grid, tile);
         return true;
@@ -74,11 +79,12 @@ static void make_ring(cg *g) {
  */
 static void visit_as(cg *g, cg_producer *by, void (*visit)(cg *)) {
     cg outside = *g;
-    bool brings = !by->asks && !by->tells;
+    bool brings = !by->asks && !by->tells && !by->sends;
     cg_isolate(g);
     g->wg = g->rank = g->family->workgroup(g);
     by->chunks = cg_ring_count(g);
-    if (by->tells) by->told = cg_ring_count(g);
+    if (by->tells || by->sends) by->told = cg_ring_count(g);
+    if (by->sends) by->sent = cg_ring_count(g);
     if (brings) cg_ring_begin(g, &by->next);
     if (brings) by->models = cg_ring_count(g);
     if (brings && g->producers > 1) {
@@ -97,8 +103,31 @@ static void visit_as(cg *g, cg_producer *by, void (*visit)(cg *)) {
     *g = outside;
 }
 
+/* Continues as those that run tiles; the other waves send, and end. */
+static void begin_senders(cg *g, void (*visit)(cg *)) {
+    cg_if one;
+    block other = cg_block(g, "send"), go = cg_block(g, "work"), quit = cg_block(g, "sent");
+    cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    LLVMBuildStore(g->b, cg_i32(g, CG_GO_ON), cg_flag(g, CG_QUIT));
+    cg_send_init(g);
+    cg_if_end(g, &one);
+    g->family->stream->meet(g, 0);
+    val first = cg_i32(g, g->p->workgroup / g->t->wave);
+    cg_cond(g, cg_icmp(g, LLVMIntSGE, g->wave, first), other, go);
+    cg_at(g, other);
+    g->family->stream->registers(g, true);
+    cg_producer sends = {.quit = quit, .sends = true};
+    visit_as(g, &sends, visit);
+    cg_at(g, quit);
+    cg_br(g, g->exit);
+    cg_at(g, go);
+    g->family->stream->registers(g, false);
+    g->tell_phase = cg_ring_count(g);
+}
+
 /* Continues as the consumers; the other waves produce, prefetch, and end. */
 void cg_begin_producer(cg *g, void (*visit)(cg *)) {
+    if (g->send_at) begin_senders(g, visit);
     if (!g->ring_stages) return;
     make_ring(g);
     block other = cg_block(g, "bring"), go = cg_block(g, "work"), quit = cg_block(g, "drain");

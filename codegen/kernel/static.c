@@ -64,6 +64,44 @@ static val beside(cg *g, val tile, val first, val step, val ntiles) {
     return LLVMBuildAdd(g->b, begin, turn, "");
 }
 
+/* Where each device has an order of its own: the tile in place of number TILE. Of the coordinate
+ * each device has so many, the first device the first ones. */
+static val by_device(cg *g, const et_grid *gr, val tile) {
+    const et_func *f = &g->p->funcs[gr->func];
+    int n = g->whole->g->devices;
+    et_expr outer = et_int(g->x, 1), inner = outer, size = gr->extent[gr->along];
+    for (int i = 0; i < f->ncoords; i++) {
+        et_expr *to = i < gr->along ? &outer : &inner;
+        if (i != gr->along) *to = et_mul(g->x, *to, gr->extent[i]);
+    }
+    val all = cg_emit_i32(g, size), low = cg_emit_i32(g, inner), many = cg_emit_i32(g, outer);
+    val each = cg_emit_i32(g, et_ceil_div(g->x, size, et_int(g->x, n)));
+    val lot = LLVMBuildMul(g->b, low, many, ""), at = tile, from = NULL, have = NULL;
+    if (LLVMTypeOf(tile) == g->i64) at = LLVMBuildTrunc(g->b, tile, g->i32, "");
+    val own = LLVMBuildTrunc(g->b, g->device, g->i32, ""), done = LLVMConstInt(g->i1, 0, false);
+    for (int i = 0; i < n; i++) {
+        val device = cg_addi(g, own, i + (gr->order == ET_TILES_OTHERS_FIRST)), zero = cg_i32(g, 0);
+        val round = cg_icmp(g, LLVMIntSGE, device, cg_i32(g, n));
+        device = cg_select(g, round, cg_addi(g, device, -n), device);
+        val begin = LLVMBuildMul(g->b, device, each, "");
+        val left = LLVMBuildSub(g->b, all, begin, "");
+        left = cg_select(g, cg_icmp(g, LLVMIntSLT, left, zero), zero, left);
+        left = cg_select(g, cg_icmp(g, LLVMIntSLT, left, each), left, each);
+        val tiles = LLVMBuildMul(g->b, left, lot, "");
+        val is =
+            LLVMBuildAnd(g->b, LLVMBuildNot(g->b, done, ""), cg_icmp(g, LLVMIntSLT, at, tiles), "");
+        from = from ? cg_select(g, is, begin, from) : begin;
+        have = have ? cg_select(g, is, left, have) : left;
+        done = LLVMBuildOr(g->b, done, is, "");
+        at = cg_select(g, done, at, LLVMBuildSub(g->b, at, tiles, ""));
+    }
+    val low_at = LLVMBuildURem(g->b, at, low, ""), high = LLVMBuildUDiv(g->b, at, low, "");
+    val row = LLVMBuildAdd(g->b, LLVMBuildURem(g->b, high, have, ""), from, "");
+    val before = LLVMBuildMul(g->b, LLVMBuildUDiv(g->b, high, have, ""), all, "");
+    row = LLVMBuildMul(g->b, LLVMBuildAdd(g->b, before, row, ""), low, "");
+    return as_wide(g, LLVMBuildAdd(g->b, row, low_at, ""), tile);
+}
+
 void cg_own_tiles(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     if (gr->slice.count) {
@@ -89,7 +127,10 @@ void cg_own_tiles(cg *g, int index) {
     if (!folds && cg_tells_apart(g, index))
         g->more = cg_icmp(g, LLVMIntULT, LLVMBuildAdd(g->b, tile, step, ""), ntiles);
     bool adjacent = gr->order == ET_TILES_ADJACENT;
-    cg_tile(g, index, adjacent ? beside(g, tile, first, step, ntiles) : tile);
+    val walked = adjacent                     ? beside(g, tile, first, step, ntiles)
+                 : et_order_is_own(gr->order) ? by_device(g, gr, tile)
+                                              : tile;
+    cg_tile(g, index, walked);
     g->again = g->more = NULL;
     if (folds) {
         tiles.step = by;

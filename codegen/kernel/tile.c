@@ -207,7 +207,9 @@ void cg_tile(cg *g, int grid, val tile) {
     }
     int inner = cg_scope(g);
     cg_maps_early_waited(g);
+    g->sends_later = cg_sends_apart(g, grid);
     run_steps(g, early, begun);
+    g->sends_later = false;
     cg_scope_end(g, inner);
     if (gr->deal.rows) cg_if_end(g, &own);
     cg_trace_done(g);

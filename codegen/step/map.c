@@ -110,6 +110,94 @@ static void map_item(cg *g, const struct map *m, val item) {
     cg_scope_end(g, mark);
 }
 
+/* ---- what is sent apart ---- */
+
+enum { SENT_AT_ONCE = 8 }; /* items of a lane; the waves that send have few registers */
+
+/* The waves that send go through the items of the step. */
+struct send {
+    struct map m;
+    int64_t items;
+    int lanes;  /* of all of these waves */
+    val number; /* of the lane among them */
+    val own;    /* the device, i32 */
+    /* The inboxes of the others, from the next device on: not all send to the first one first. */
+    val other[ET_MAX_DEVICES];
+    int nothers;
+};
+
+/* One item of a lane: where it is in an inbox, whether it is there and goes to others, and whose it
+ * is, or NULL. */
+struct sent {
+    val at, on, owner, word;
+};
+
+static val inbox_of(cg *g, val device) {
+    int n = g->whole->g->devices;
+    val base = g->inbox[n - 1];
+    for (int d = n - 2; d >= 0; d--)
+        base = cg_select(g, cg_icmp(g, LLVMIntEQ, device, cg_i32(g, d)), g->inbox[d], base);
+    return base;
+}
+
+static void place_sent(cg *g, const struct send *x, val item, struct sent *out) {
+    const et_step *s = x->m.s;
+    int mark = cg_scope(g);
+    val in = cg_icmp(g, LLVMIntULT, item, cg_i32(g, x->items));
+    cg_decode(g, cg_select(g, in, item, cg_i32(g, 0)), x->m.nvars, x->m.vars, x->m.extent);
+    if (x->m.mask.id) in = LLVMBuildAnd(g->b, in, mask_of(g, &x->m), "");
+    et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);
+    if (x->m.n > 1) off = et_subst_var(g->x, off, x->m.var, x->m.base);
+    val ptr = cg_address(g, s->to.space, s->to.id, off);
+    *out = (struct sent){.on = in, .owner = owner_of(g, &x->m)};
+    if (out->owner) out->on = LLVMBuildAnd(g->b, in, cg_icmp(g, LLVMIntNE, out->owner, x->own), "");
+    out->at = cg_select(g, out->on, cg_in_inbox(g, s->to.id, ptr), cg_i64(g, 0));
+    cg_scope_end(g, mark);
+}
+
+static void send_some(cg *g, const struct send *x, val first) {
+    const et_tensor *t = &g->p->tensors[x->m.s->to.id];
+    int bytes = x->m.n * et_dtype_bytes(t->shape.dtype);
+    LLVMTypeRef type = cg_words(g, bytes * 8);
+    struct sent e[SENT_AT_ONCE];
+    for (int i = 0; i < SENT_AT_ONCE; i++)
+        place_sent(g, x, cg_addi(g, first, (int64_t)i * x->lanes), &e[i]);
+    for (int i = 0; i < SENT_AT_ONCE; i++) {
+        e[i].word = LLVMBuildLoad2(g->b, type, cg_gep(g, g->own_inbox, e[i].at), "");
+        LLVMSetAlignment(e[i].word, (unsigned)bytes);
+    }
+    for (int i = 0; i < SENT_AT_ONCE; i++) {
+        cg_if on;
+        cg_if_begin(g, &on, e[i].on);
+        for (int d = 0; d < (e[i].owner ? 1 : x->nothers); d++) {
+            val base = e[i].owner ? inbox_of(g, e[i].owner) : x->other[d];
+            val store = LLVMBuildStore(g->b, e[i].word, cg_gep(g, base, e[i].at));
+            LLVMSetAlignment(store, (unsigned)bytes);
+        }
+        cg_if_end(g, &on);
+    }
+}
+
+void cg_step_send(cg *g, const et_step *s) {
+    et_map_loop l = et_map_loop_of(cg_cx(g), s);
+    struct send x = {.m = begin_map(g, &l), .lanes = cg_workitems(g) - g->p->workgroup};
+    int n = g->whole->g->devices, by = SENT_AT_ONCE * x.lanes;
+    cg_if once;
+    cg_for f;
+    if (l.once) cg_if_begin(g, &once, cg_emit(g, s->mask));
+    x.items = l.total / x.m.n;
+    x.number = cg_addi(g, g->tid, -g->p->workgroup);
+    x.own = LLVMBuildTrunc(g->b, g->device, g->i32, "");
+    for (int d = 1; d < n; d++) {
+        val next = cg_addi(g, x.own, d), round = cg_icmp(g, LLVMIntSGE, next, cg_i32(g, n));
+        x.other[x.nothers++] = inbox_of(g, cg_select(g, round, cg_addi(g, next, -n), next));
+    }
+    val first = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, x.items), cg_i32(g, by), true, 0, NULL);
+    send_some(g, &x, cg_add(g, first, x.number));
+    cg_for_end(g, &f, NULL);
+    if (l.once) cg_if_end(g, &once);
+}
+
 /* ---- several items of a work-item at once ---- */
 
 static val decode_nth(cg *g, const struct map *m, val item, int i) {

@@ -220,6 +220,44 @@ void cg_ring_producer_commit(cg *g, const cg_ring *r) {
     g->family->stream->copied(g, full(g, r->stage));
 }
 
+/* ---- tiles that waves of their own send ---- */
+
+/* A tile is done; those waves are free for it; they have all stored what they send of it. */
+enum { STORED, READY, SENT };
+
+static val sending(cg *g, int which) {
+    return cg_gepi(g, g->lds, g->send_at + which * BARRIER);
+}
+
+void cg_send_init(cg *g) {
+    g->family->stream->init(g, sending(g, STORED), 1);
+    g->family->stream->init(g, sending(g, READY), 1);
+    g->family->stream->init(g, sending(g, SENT), g->family->stream->waves(g));
+}
+
+/* They are free for the first tile from the start. */
+void cg_send_later(cg *g) {
+    val now = alternate(g, g->tell_phase);
+    until(g, sending(g, READY), LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), NULL);
+    arrive(g, sending(g, STORED));
+}
+
+void cg_send_await(cg *g, const cg_producer *by) {
+    until(g, sending(g, STORED), alternate(g, by->told), by->quit);
+}
+
+void cg_sent(cg *g, const cg_producer *by, cg_if *first) {
+    arrive(g, sending(g, SENT));
+    val phase = alternate(g, by->sent), is = cg_i32(g, g->p->workgroup / g->t->wave);
+    cg_if_begin(g, first, cg_icmp(g, LLVMIntEQ, g->wave, is));
+    until(g, sending(g, SENT), phase, by->quit);
+}
+
+void cg_send_done_with(cg *g, cg_if *first) {
+    arrive(g, sending(g, READY));
+    cg_if_end(g, first);
+}
+
 /* ---- tiles that a wave of its own tells others of ---- */
 
 /* The wave is free for the first tile from the start. */

@@ -43,6 +43,8 @@ typedef struct cg_producer {
     val chunks; /* a word: how many so far */
     val told;   /* a word: the phase of cg_tell_await */
     val turn;   /* a word, of one of two producers: 0 where the next chunk is its own */
+    val sent;   /* a word: the phase of cg_sent */
+    bool sends; /* it copies nothing: it is one of those that send (kernel/flags.c) */
     bool tells; /* it copies nothing: it tells others of tiles (kernel/notify.c) */
     bool asks;  /* it only prefetches them into the L2, ahead of the producer */
     bool calm;  /* the grid is */
@@ -73,6 +75,16 @@ void cg_ring_producer_acquire(cg *, const cg_ring *, const cg_producer *);
 void cg_ring_producer_commit(cg *, const cg_ring *);
 /* By all lanes of a wave: leave a tile that is done to the wave that tells, when that is free. By
  * that wave: wait for the tile; it has told of it. */
+/* ---- ring.c: tiles that waves of their own send (kernel/flags.c) ---- */
+enum { CG_SEND_BARRIERS = 3 };
+void cg_send_init(cg *);  /* by one work-item */
+void cg_send_later(cg *); /* by the first wave of those that run tiles */
+void cg_send_await(cg *, const cg_producer *);
+/* By all waves that send, FIRST one of them: what they send of the tile has been stored by all. */
+void cg_sent(cg *, const cg_producer *, cg_if *first);
+void cg_send_done_with(cg *, cg_if *first);
+/* map.c: what the step, the last of the tile, has stored in this device's inbox, to the others'. */
+void cg_step_send(cg *, const et_step *);
 void cg_tell_later(cg *);
 void cg_tell_await(cg *, const cg_producer *);
 void cg_tell_done_with(cg *);

@@ -134,23 +134,28 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
+/* NAME: a tile coordinate of F; -1: none. */
+static int coordinate(eti_parser *p, const et_func *f) {
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "a tile coordinate");
+    for (int i = 0; name && i < f->ncoords; i++)
+        if (strcmp(et_var_name(p->x, f->coord[i]), name) == 0) return i;
+    if (name) eti_error(p, loc, "there is no %s here to deal along", name);
+    return -1;
+}
+
 /* [dealt ROWS [along NAME]] */
 static et_grid_deal deal(eti_parser *p, const et_func *f) {
     et_grid_deal d = {.coord = -1};
     if (!eti_take_word(p, "dealt")) return (et_grid_deal){0};
     d.rows = (int)eti_need_int(p, 1, 4096, "the rows of a tile");
-    if (!eti_take_word(p, "along")) return d;
-    et_loc loc = p->tok.loc;
-    const char *name = eti_need_name(p, ETI_NAME, "a tile coordinate");
-    for (int i = 0; name && i < f->ncoords; i++)
-        if (strcmp(et_var_name(p->x, f->coord[i]), name) == 0) d.coord = i;
-    if (name && d.coord < 0) eti_error(p, loc, "there is no %s here to deal along", name);
+    if (eti_take_word(p, "along")) d.coord = coordinate(p, f);
     return d;
 }
 
 /* [range [from, to] | slice NAME of K] [dealt ROWS [along NAME]] [static | dynamic [early] |
- * streamed [deep] [calm]] [order HOW]: how its tiles are given to workgroups; a hint before that is
- * settled. */
+ * streamed [deep] [calm]] [order HOW [behind N | along NAME]] [apart]: how its tiles are given to
+ * workgroups; a hint before that is settled. */
 static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     et_loc loc = p->tok.loc;
     g->range = eti_range(p);
@@ -168,6 +173,13 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
         g->order = (et_tile_order)eti_plan_word(p, "order", ET_PLAN_WORD_TILES);
     if (g->order == ET_TILES_CLAIMED && eti_take_word(p, "behind"))
         g->behind = (int)eti_need_int(p, 1, ET_MOST_BEHIND, "how many blocks");
+    if (et_order_is_own(g->order) && eti_take_word(p, "along")) {
+        int at = coordinate(p, f);
+        g->along = at < 0 ? 0 : at;
+    } else if (et_order_is_own(g->order)) {
+        eti_error(p, loc, "'along' says by which coordinate a device's tiles come first");
+    }
+    g->apart = p->stage >= ET_STAGE_SCHEDULED && eti_take_word(p, "apart");
     if (g->order && (dynamic || g->slice.count))
         eti_error(p, loc, "only tiles of a static task that is in no slices have an order");
     if (g->order == ET_TILES_CLAIMED && (g->range.to || g->streamed))

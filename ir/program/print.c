@@ -406,6 +406,9 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
             g->streamed ? " streamed" : "", g->deep ? " deep" : "", g->calm ? " calm" : "");
     if (g->order) fprintf(o->to, " order %s", et_plan_word(ET_PLAN_WORD_TILES, g->order));
     if (g->behind) fprintf(o->to, " behind %d", g->behind);
+    if (et_order_is_own(g->order))
+        fprintf(o->to, " along %s", et_var_name(o->p->g->exprs, f->coord[g->along]));
+    if (g->apart) fputs(" apart", o->to);
     fputc('\n', o->to);
     print_waits(o, "await", g->awaits, g->nawaits, depth);
     print_waits(o, "wait", g->waits, g->nwaits, depth);

@@ -356,13 +356,22 @@ typedef struct {
 
 /* Each workgroup has a tile of every round; in every second round the last has the first of them;
  * each has tiles next to each other; or whichever comes first claims the next one (queue.h). Each
- * runs its tiles in their order. */
+ * runs its tiles in their order. Of several devices each may have an order of its own: tiles go by
+ * a coordinate that is dealt as rows are, other devices' first, or its own; of tiles of one
+ * device's the order is that of the grid. */
 typedef enum {
     ET_TILES_ROUND_ROBIN,
     ET_TILES_BACK_AND_FORTH,
     ET_TILES_ADJACENT,
-    ET_TILES_CLAIMED
+    ET_TILES_CLAIMED,
+    ET_TILES_OTHERS_FIRST,
+    ET_TILES_OWN_FIRST
 } et_tile_order;
+
+/* Each device has an order of its own. */
+static inline bool et_order_is_own(et_tile_order o) {
+    return o == ET_TILES_OTHERS_FIRST || o == ET_TILES_OWN_FIRST;
+}
 
 enum { ET_MOST_BEHIND = 1 << 16 }; /* blocks of a grid claimed ahead of one that follows it */
 
@@ -393,6 +402,11 @@ typedef struct {
      * many of that one's blocks first (queue.h). 0: by themselves. */
     int behind;
     bool early; /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
+    int along;  /* OTHERS_FIRST, OWN_FIRST: the coordinate that they go by */
+    /* Static: where the target has waves beside those that run tiles, these send what a tile's last
+     * step stores for other devices, and tell that the tile is done, while the next one runs
+     * (tags.h). */
+    bool apart;
 } et_grid;
 
 typedef struct {

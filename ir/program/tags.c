@@ -162,6 +162,52 @@ static const char *grid_problem(const et_program *p, const et_grid *g) {
     return problem;
 }
 
+/* ---- what is sent apart ---- */
+
+struct stored {
+    const et_program *p;
+    int inbox; /* stores to inboxes */
+};
+
+static void note_inbox(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct stored *s = ctx;
+    (void)index;
+    s->inbox += is_store && space == ET_LOAD_TENSOR && et_in_inbox(&s->p->tensors[id]);
+}
+
+/* Where the step stores, and whether, is known without memory. */
+static bool is_known_where(const et_program *p, const et_step *s) {
+    bool loads = s->mask.id && et_expr_loads(p->g->exprs, s->mask);
+    for (int i = 0; i < s->to.rank; i++)
+        loads |= et_expr_loads(p->g->exprs, s->to.index[i]);
+    return !loads;
+}
+
+/* The last step of F alone stores to other devices, elements that have flags. */
+bool et_may_be_sent_apart(const et_program *p, const et_func *f) {
+    struct stored s = {.p = p};
+    const et_step *last = f->nsteps ? &f->steps[f->nsteps - 1] : NULL;
+    for (int i = 0; i < f->nsteps; i++)
+        et_step_touches(p->g->exprs, &f->steps[i], note_inbox, &s);
+    return last && last->kind == ET_STEP_MAP && last->to.space == ET_LOAD_TENSOR && s.inbox == 1 &&
+           et_in_inbox(&p->tensors[last->to.id]) && !p->tensors[last->to.id].tagged &&
+           !p->tensors[last->to.id].own && is_known_where(p, last);
+}
+
+static const char *apart_problem(const et_program *p, const et_grid *g) {
+    if (!g->apart) return NULL;
+    if (g->dynamic || g->slice.count || g->streamed || g->order == ET_TILES_CLAIMED)
+        return et_printf(p->g->arena,
+                         "@%s is dynamic, claimed, streamed or in slices, and is sent apart",
+                         g->name);
+    if (!et_may_be_sent_apart(p, &p->funcs[g->func]))
+        return et_printf(p->g->arena,
+                         "@%s is sent apart, and its last step alone does not store what devices "
+                         "exchange with flags",
+                         g->name);
+    return NULL;
+}
+
 /* ---- what is partial over devices ---- */
 
 /* The store of step S of G is at the iterations of all loops around the grid, outermost first. */
@@ -267,6 +313,8 @@ static bool has_any(const et_program *p) {
             p->tensors[i].tagged || (et_in_inbox(&p->tensors[i]) && p->stage >= ET_STAGE_SCHEDULED);
     for (int i = 0; i < p->nevents; i++)
         any |= p->events[i].unfenced || is_flag(p, i);
+    for (int i = 0; i < p->ngrids; i++)
+        any |= p->grids[i].apart;
     for (int i = 0; i < p->nfuncs; i++)
         for (int k = 0; k < p->funcs[i].nsteps; k++)
             any |= p->funcs[i].steps[k].tag.id != 0;
@@ -295,8 +343,10 @@ const char *et_tags_problem(et_program *p) {
             problem = partial_problem(p, i);
     for (int i = 0; i < p->nfuncs && !problem; i++)
         problem = func_problem(p, &p->funcs[i]);
-    for (int i = 0; i < p->ngrids && !problem; i++)
+    for (int i = 0; i < p->ngrids && !problem; i++) {
         problem = grid_problem(p, &p->grids[i]);
+        if (!problem) problem = apart_problem(p, &p->grids[i]);
+    }
     if (!problem && et_tags_of(p).launches < LEAST_LAUNCHES)
         problem = "so many tags do not fit beside elements of 16 bits";
     return problem;

@@ -30,6 +30,11 @@
  * notify are done before a task that waits, and the verifier asks that such events alone order the
  * tasks that store what is flagged and those that read it.
  *
+ * A store to another device holds up what makes it until the link has taken it. Of a grid that is
+ * "apart" the last step alone stores to inboxes, and where is known without memory. Its tiles may
+ * store that in their own device's inbox, at the place that it has in all of them, from where it is
+ * copied to the others before the tile notifies anybody. Nobody else stores or reads there before.
+ *
  * What one device alone has (an "own" dimension) has one word for an element, or one element. All
  * devices run the tasks that store it, as they do of all that is exchanged, and each keeps from
  * storing what is not its own: an element is ordered as if this device had stored it. */
@@ -75,6 +80,8 @@ int et_step_tagged(const et_program *, const et_step *, bool *out_store);
  * not.
  */
 const char *et_tags_problem(et_program *);
+/* May a grid of the function be apart, as far as what it stores goes? */
+bool et_may_be_sent_apart(const et_program *, const et_func *);
 /* Why variants cannot share a workspace: a tagged tensor of one overlaps with a tensor of another.
  * NULL: they can. */
 const char *et_tags_shared_problem(et_program *whole);

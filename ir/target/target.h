@@ -86,6 +86,7 @@ typedef struct et_target {
     bool copies;           /* 16 bytes of memory go to local memory past the registers, unawaited */
     bool wide_words;       /* several flag-in-data words are loaded at once, each of them whole */
     int producers;   /* most waves that may fill the stages of a weight stream in turn; 0 as 1 */
+    bool sends;      /* waves beside those that run tiles may send what these store for others */
     bool prefetches; /* a line of memory is asked into the L2 by an instruction of its own */
     bool columns8; /* there is a matrix instruction of 16 rows by 8 columns beside the fragments */
     bool scarce;   /* values of registers are computed again rather than kept */

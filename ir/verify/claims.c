@@ -352,7 +352,7 @@ static bool comes_before(struct symbolic *s, const struct vs_edge *e, int to) {
     vl_sys *q = vs_system(s);
     if (e->from < to) return true;
     vs_may_wait(s, q, e, to);
-    if (e->from > to || g->g->slice.count) return vs_empty(s, q);
+    if (e->from > to || g->g->slice.count || et_order_is_own(g->g->order)) return vs_empty(s, q);
     for (int c = 0; c <= g->f->ncoords; c++) { /* equal up to C, and no less there */
         int n = q->n;
         for (int o = 0; o <= c && o < g->f->ncoords; o++) {

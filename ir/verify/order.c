@@ -193,7 +193,7 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
     for (int a = c->latest < inst ? -1 : c->arrival; a >= 0; a = v->arrival[a].next) {
         const struct vf_arrival *r = &v->arrival[a];
         if (r->inst < inst) continue;
-        if (r->inst == inst && !g->g->slice.count &&
+        if (r->inst == inst && !g->g->slice.count && !et_order_is_own(g->g->order) &&
             tile_of(g, g->notify_coords, r->group, true) <
                 tile_of(g, g->wait_coords, klass / g->values, false))
             continue;

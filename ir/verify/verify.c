@@ -453,6 +453,8 @@ static bool check_orders(struct verify *v) {
         if (g->order == ET_TILES_CLAIMED && (g->range.to || g->streamed))
             vf_error(v, i, "tiles of %s are claimed, and are %s", g->name,
                      g->streamed ? "streamed" : "in a range");
+        if (et_order_is_own(g->order) && !v->p->g->devices)
+            vf_error(v, i, "tiles of %s go by devices, and there is one", g->name);
     }
     check_turns(v, v->p->first, v->p->count);
     return !v->errors;

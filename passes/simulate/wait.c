@@ -189,6 +189,7 @@ double sim_notify(struct sim *s, int wg) {
     /* Whether an arrival was the last is known when its atomic comes back. */
     for (int i = 0; i < g->g->nnotifies; i++)
         if (s->event[g->arrival[i].event].late) t += s->m->atomic_us;
+    if (g->g->apart) return s->now; /* other waves see to all that */
     s->schedule += t - s->now;
     return t;
 }

@@ -14,6 +14,7 @@ const et_target et_nvptx_sm_90 = {
     NVPTX_BASE,
     .lds_bytes = 232448,
     .producers = 2,
+    .sends = true,
     .decode = NVPTX_DECODE,
     .warpgroup = &nvptx_warpgroup,
     .boxes = &nvptx_boxes,

@@ -14,7 +14,7 @@ void nvptx_barrier(cg *g, bool drain) {
     (void)drain;
     val number = cg_i32(g, 0);
     nvptx_wave_meets(g);
-    if (g->ring_stages) { /* the producer wave does not take part */
+    if (g->ring_stages || g->send_at) { /* waves beside those that run tiles do not take part */
         val count = cg_i32(g, g->p->workgroup);
         cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.count", 0, NULL, 2,
                 (val[]){cg_i32(g, 1), count});

@@ -1,7 +1,7 @@
 #!/bin/sh
 # choice.sh BIN BENCH WORK: how a large sum is exchanged goes by what was measured on two H200 (bench/devices/README.md): prompts of 512 rows with flags,
-# of 2,048 by rows, be parts f32 or bf16; what adds up parts with flags has one tile for each CU at
-# most, and the norm behind it is the same task.
+# of 2,048 by rows, be parts f32 or bf16; what adds up parts with flags has one tile for each CU at most,
+# and the norm behind it is the same task; sends are apart where tiles have many rounds.
 set -eu
 bin=$1 bench=$2 out=$3
 mkdir -p "$out" && cd "$out"
@@ -19,4 +19,11 @@ for rows in 512 2048; do
             END { exit bad || !any }' pair.eti || { echo "$rows rows of $parts: more than a tile for each CU adds up" && exit 1; }
     done
 done
+# Eight rounds of tiles: what is sent is sent apart.
+pair 4096 14336 28672 8192 > pair.etg
+"$bin/etcc" pair.etg --machine=H200 --devices=2 --variants=1 --to=scheduled -o pair.eti
+grep -q 'task @h.down = .* order others_first along i0 apart$' pair.eti && grep -q 'task @z = .* order own_first along i0$' pair.eti &&
+    [ "$(grep -c ' apart$' pair.eti)" = 2 ] || { grep task pair.eti && exit 1; }
+"$bin/etcc" pair.etg --machine=H200 --devices=2 --variants=1 --without=apart --to=scheduled -o pair.eti
+! grep -q ' apart$\|order o' pair.eti || { grep task pair.eti && exit 1; }
 echo ok

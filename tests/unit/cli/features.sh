@@ -67,6 +67,16 @@ h = bf16(softmax(x))
 output y : f32[N, 8192] = h @ w.T
 X
 changes boxes bulk.etg --variants=1 --machine=H100 --unstreamed
+cat > sent.etg << 'X'
+model sent
+input x : bf16[8192, 64]
+weight u : bf16[2048, 64]
+weight d : bf16[4096, 2048]
+weight g : f32[4096]
+weight v : bf16[4096, 4096]
+output y : f32[8192, 4096] = bf16(rmsnorm(bf16(x @ u.T) @ d.T, g, eps=1e-5)) @ v.T
+X
+changes apart sent.etg --variants=1 --machine=H100 --devices=2
 changes stream_many "$src/tests/targets/gpus/slots.etg" --variants=1 --machine=H100
 cat > turned.etg << 'X'
 model turned
