@@ -209,6 +209,11 @@ static bool check(cg *g) {
                      g->t->wave);
             return false;
         }
+        if (p->occupancy != g->p->occupancy) {
+            cg_error(g, "its variants have %d and %d workgroups on a CU", g->p->occupancy,
+                     p->occupancy);
+            return false;
+        }
         cg of = *g;
         of.p = p;
         of.x = p->g->exprs;

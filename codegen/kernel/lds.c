@@ -73,7 +73,7 @@ static void plan_routed(cg *g, int end) {
             routed |= et_stream_is_routed(&p->grids[i]);
     if (!routed || g->opt->resident || g->family->stream->waves(g) < 3) return;
     place_words(g, end + 2 * ET_RING_BARRIER);
-    if (g->lds_bytes <= g->t->lds_bytes)
+    if (g->lds_bytes <= et_target_lds(g->t, g->p->occupancy))
         g->tell_at = end;
     else
         place_words(g, end);
@@ -114,25 +114,26 @@ static void add_senders(cg *g) {
     if (!any || g->ring_stages || g->opt->resident || !of || of->waves(g) < 2) return;
     int end = (g->flag_at + 15) & ~15;
     place_words(g, end + CG_SEND_BARRIERS * ET_RING_BARRIER);
-    if (g->lds_bytes <= g->t->lds_bytes)
+    if (g->lds_bytes <= et_target_lds(g->t, g->p->occupancy))
         g->send_at = end;
     else
         place_words(g, end);
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
- * what a CU has keeps a second workgroup out. */
+ * what a CU has keeps a second workgroup out, unless several are to be there. */
 bool cg_plan_lds(cg *g) {
     g->box_bytes_lds = cg_box_bytes(g);
     place_words(g, most_locals(g));
     add_ring(g);
     add_senders(g);
-    if (g->lds_bytes > g->t->lds_bytes) {
+    int most = et_target_lds(g->t, g->p->occupancy), half = g->t->lds_bytes / 2 + 512;
+    if (g->lds_bytes > most) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
-                 g->t->name, g->t->lds_bytes);
+                 g->t->name, most);
         return false;
     }
-    int half = g->t->lds_bytes / 2 + 512;
-    if (!cg_is_sequence(g) && g->lds_bytes < half) g->lds_bytes = half;
+    bool alone = g->p->occupancy == 1 && !cg_is_sequence(g);
+    if (alone && g->lds_bytes < half) g->lds_bytes = half;
     return true;
 }

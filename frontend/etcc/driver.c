@@ -255,6 +255,25 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
     return take_part(g, s, false) ? g : NULL;
 }
 
+/* The machine that EACH of the targets is compiled for, as far as its CUs are shared with others:
+ * as the text of P says, or the command line. */
+static bool share_machines(et_arena *arena, et_diags *d, et_program *p, int targets,
+                           et_options each[MAX_TARGETS]) {
+    int said = p ? et_program_part(p, 0)->occupancy : 0;
+    for (int i = 0; i < targets; i++) {
+        int asked = each[i].occupancy;
+        if (said && asked && asked != said) {
+            et_diag(d, ET_ERROR, (et_loc){0}, "--occupancy=%d: the text is for %d on a CU", asked,
+                    said);
+            return false;
+        }
+        const et_machine *m = each[i].on ? each[i].on : et_machine_for(each[i].target);
+        int occupancy = said ? said : asked ? asked : 1;
+        if (occupancy > 1 && !(each[i].on = et_machine_share(arena, d, m, occupancy))) return false;
+    }
+    return true;
+}
+
 static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     et_options each[MAX_TARGETS], options = *given;
     const et_options *o = &options;
@@ -265,7 +284,7 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     source.on = o->on ? o->on : et_machine_for(each[0].target);
     et_program *p = NULL;
     et_graph *g = read_program(arena, d, o, &source, &p);
-    if (!g) return false;
+    if (!g || !share_machines(arena, d, p, targets, each)) return false;
     if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (et_seconds() - t));
     if (o->verbose && !p)
         fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,

@@ -34,6 +34,7 @@ typedef struct et_options {
     int devices;             /* that run it together, each its part; 0, 1: one */
     int stage, stages;       /* it is the kernel of this one of so many; 0, 0: of all */
     int variants;         /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    int occupancy;        /* workgroups that a CU holds at once; 0: as the text, or 1 */
     et_widths widths;     /* CUs of launches on a part of them, that have tilings of their own */
     int sparse;           /* an et_sparse, as of et_codegen_options */
     et_features without;  /* as of et_pass_options */

@@ -113,6 +113,11 @@ static const cli_option options[] = {
      .help = "tilings of their own for launches on W of the GPU's CUs, within 3 % (fewer than all, "
              "ascending), beside those for all: for models that share a GPU (etrt.h: "
              "etrt_set_workgroups)"},
+    {"occupancy", 0, CLI_INT, "N", TO(occupancy),
+     "make workgroups of which a CU holds N (1 or 2; default 1) at once, with a part of its LDS "
+     "and "
+     "registers each: kernels of other models run beside on the same CUs",
+     .lo = 1, .hi = ET_MAX_OCCUPANCY},
     {"same-sums", 0, CLI_FLAG, NULL, TO(same_sums),
      "all variants add up the terms of each sum in the order of the one for the fewest rows: a row "
      "has the same bits whatever is in its launch. Refused, with the reason, where one cannot"},

@@ -240,6 +240,9 @@ static void workgroup(eti_parser *p) {
         n = 256;
     }
     p->p->workgroup = n;
+    if (eti_take_word(p, "occupancy"))
+        p->p->occupancy =
+            (int)eti_need_int(p, 1, ET_MAX_OCCUPANCY, "the workgroups that a CU holds at once");
 }
 
 static void devices(eti_parser *p) {

@@ -502,7 +502,9 @@ void et_program_print(et_program *p, FILE *to) {
         print_variants(&o);
         return;
     }
-    fprintf(to, "workgroup %d\n", p->workgroup);
+    fprintf(to, "workgroup %d", p->workgroup);
+    if (p->occupancy > 1) fprintf(to, " occupancy %d", p->occupancy);
+    fprintf(to, "\n");
     if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
     if (p->ring.slots) print_ring(&p->ring, to);
     if (p->rows.id) fprintf(to, "rows %s by %d\n", text(&o, p->rows), p->deal_unit);

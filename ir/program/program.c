@@ -16,6 +16,7 @@ et_program *et_program_create(et_graph *g) {
     p->g = g;
     p->stage = ET_STAGE_FUSED;
     p->workgroup = 256;
+    p->occupancy = 1;
     p->schedule = ET_SCHEDULE_STATIC;
     p->source_hash = g->source_hash;
     return p;

@@ -416,6 +416,7 @@ typedef struct {
 } et_item;
 
 #define ET_MAX_VARIANTS 12
+#define ET_MAX_OCCUPANCY 2
 
 typedef struct et_program et_program;
 
@@ -447,6 +448,8 @@ struct et_program {
     int64_t workspace_bytes;
     int event_words; /* including the ABI's reserved ones */
     int workgroup;   /* work-items per workgroup */
+    int occupancy; /* workgroups that a CU holds at once: each has a part of its LDS and registers,
+                      and the others may be of other kernels; 1 to ET_MAX_OCCUPANCY */
     et_ring ring;
     et_expr rows;  /* that are dealt to devices (deal.h), or none: nothing is dealt */
     int deal_unit; /* so many rows, and multiples of them, stay together */

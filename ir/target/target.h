@@ -76,6 +76,13 @@ static inline int et_lds_words(int waves) {
     return 256 + 16 * waves;
 }
 
+/* What each of so many workgroups on a CU may have of LDS, of which one alone may have BYTES: the
+ * system may keep 1 KiB for every one, which is no part of BYTES for the first. */
+static inline int et_lds_share(int bytes, int occupancy) {
+    enum { KEPT = 1024 };
+    return (bytes - (occupancy - 1) * KEPT) / occupancy;
+}
+
 typedef struct et_target {
     const char *name; /* as LLVM calls the processor */
     const struct et_family *family;
@@ -114,6 +121,11 @@ typedef struct et_target {
     const et_box_shape *boxes;           /* NULL: rows are copied by the lanes */
     const void *own;                     /* what only the family knows */
 } et_target;
+
+/* LDS of a workgroup, in bytes, at most, where a CU holds so many. */
+static inline int et_target_lds(const et_target *t, int occupancy) {
+    return et_lds_share(t->lds_bytes, occupancy);
+}
 
 /* The instruction for OPERAND, or NULL. */
 const et_fragment *et_target_fragment(const et_target *, et_dtype operand);

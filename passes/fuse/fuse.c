@@ -120,6 +120,8 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     lo->apart = pl->apart;
     lo->same_sums = pl->opt->same_sums;
+    lo->workgroup = pl->opt->machine->waves * pl->opt->machine->wave_size;
+    lo->occupancy = pl->opt->machine->occupancy;
     lo->most_tagged = most_tagged(pl->opt, pl->g->devices);
     lo->parts = pl->opt->parts == ET_PARTS_BF16 ? ET_BF16 : ET_F32;
     if (pl->simpler == ET_RESHAPES_APART) force_reshapes(lo);

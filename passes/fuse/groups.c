@@ -581,6 +581,8 @@ static void copy_outputs(et_lowering *lo) {
 
 void et_build_groups(et_lowering *lo) {
     lo->p = et_program_create(lo->g);
+    lo->p->workgroup = lo->workgroup;
+    lo->p->occupancy = lo->occupancy;
     lo->p->ngroups = 0;
     lo->folded = NULL; /* a trial's memory goes with the trial */
     lo->nfolded = lo->cfolded = 0;

@@ -66,8 +66,9 @@ typedef struct et_lowering {
     bool again;          /* a value was forced: start over */
     bool apart;          /* sums over devices get tensors of their own */
     bool same_sums;      /* as of et_pass_options */
-    int64_t most_tagged; /* bytes of a sum over devices whose elements have a tag each */
-    et_dtype parts;      /* of larger ones */
+    int workgroup, occupancy; /* of the program: as of the machine */
+    int64_t most_tagged;      /* bytes of a sum over devices whose elements have a tag each */
+    et_dtype parts;           /* of larger ones */
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;

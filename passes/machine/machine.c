@@ -113,6 +113,28 @@ const et_machine *et_machine_find(et_arena *a, et_diags *d, const char *what, co
     return NULL;
 }
 
+const et_machine *et_machine_share(et_arena *a, et_diags *d, const et_machine *m, int occupancy) {
+    if (occupancy == m->occupancy) return m;
+    int waves = m->waves / occupancy;
+    if (waves * occupancy != m->waves || waves < m->group_waves || !waves) {
+        et_diag(d, ET_ERROR, (et_loc){0},
+                "--occupancy=%d: the %d waves of a workgroup on %s cannot be divided so", occupancy,
+                m->waves, m->target);
+        return NULL;
+    }
+    et_machine *part = et_alloc(a, sizeof *part);
+    *part = *m;
+    part->occupancy = occupancy;
+    part->cus *= occupancy;
+    part->waves = waves;
+    part->lds_bytes = et_lds_share(m->lds_bytes, occupancy);
+    part->stream_kb /= occupancy;
+    part->load_kb /= occupancy;
+    part->cache_gbs_cu /= occupancy;
+    part->copy_gbs_cu /= occupancy;
+    return part;
+}
+
 void et_machine_list(FILE *to) {
     const et_machine *m;
     fprintf(to, "%-12s %-8s %4s %9s %12s %5s %6s %7s  %s\n", "machine", "target", "CUs", "dies",

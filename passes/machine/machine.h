@@ -14,6 +14,7 @@ typedef struct {
     int wave_size;
     int k_bytes;      /* bytes of an operand's row in one load of all lanes of a wave */
     int lds_bytes;    /* of a workgroup, at most */
+    int occupancy;    /* workgroups that a CU holds at once */
     int group_waves;  /* of a warpgroup MMA; 0: there is none */
     int local_copies; /* 1: memory is copied to local memory without passing through registers */
     double clock_ghz;
@@ -88,6 +89,12 @@ const et_machine *et_machine_at(int i);
  * ends in ".machine". NULL after an error. A file's lives in the arena. TARGET, unless NULL, is
  * what the code is for: it must be the machine's. */
 const et_machine *et_machine_find(et_arena *, et_diags *, const char *what, const char *target);
+
+/* What kernels have of M of whose workgroups a CU holds OCCUPANCY: as if it had so many times as
+ * many CUs, each with a part of the waves, the LDS and the rates. What a workgroup has in flight
+ * from memory stays, since others may not ask for any. In the arena; M itself where that is 1; NULL
+ * after an error, where waves cannot be divided so. */
+const et_machine *et_machine_share(et_arena *, et_diags *, const et_machine *m, int occupancy);
 
 /* The machine described by TEXT, which may hold any bytes, in the arena; NULL after errors.
  * machines/README.md is the reference. */

@@ -138,6 +138,7 @@ const et_machine *et_machine_parse(et_arena *arena, et_diags *d, const char *fil
     int before = et_diag_errors(d);
     et_machine *m = et_alloc(arena, sizeof *m);
     m->file = et_strdup(arena, file_name);
+    m->occupancy = 1;
     if (!et_lines_open(&l, arena, d, file_name, text, bytes)) return NULL;
     while (et_lines_next(&l, &line)) {
         int i = find(line.key);

@@ -27,9 +27,9 @@ static void declare(cg *g, val fn) {
     int items = g->p->workgroup;
     snprintf(range, sizeof range, "%d,%d", items, items);
     attribute(g, fn, "amdgpu-flat-work-group-size", range);
-    int waves = (items / g->t->wave + g->t->simds - 1) / g->t->simds;
+    int waves = (items / g->t->wave * g->p->occupancy + g->t->simds - 1) / g->t->simds;
     snprintf(range, sizeof range, "%d,%d", waves, waves);
-    attribute(g, fn, "amdgpu-waves-per-eu", range); /* one workgroup per CU, because of its LDS */
+    attribute(g, fn, "amdgpu-waves-per-eu", range); /* its LDS keeps more workgroups out */
     attribute(g, fn, "uniform-work-group-size", "true");
     attribute(g, fn, "amdgpu-implicitarg-num-bytes", "0");
     static const char *const no[] = {

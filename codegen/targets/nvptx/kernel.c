@@ -26,8 +26,9 @@ static void avoid_reserved(cg *g) {
         g->symbol = et_printf(g->arena, "%s_", g->symbol);
 }
 
-/* The arguments are one parameter, passed by value. Registers are allocated for one workgroup per
- * SM; that the workgroup has the SM to itself follows from its shared memory. */
+/* The arguments are one parameter, passed by value. Registers are allocated for as
+ * many workgroups per SM as the program says; that there are no more follows from their shared
+ * memory. */
 void nvptx_declare_kernel(cg *g, size_t bytes) {
     if (bytes > MAX_PARAMETERS)
         cg_error(g, "the program's arguments are %zu bytes, %s takes %d", bytes, g->t->name,
@@ -46,7 +47,8 @@ void nvptx_declare_kernel(cg *g, size_t bytes) {
     char items[16];
     snprintf(items, sizeof items, "%d", cg_workitems(g));
     attribute(g, (LLVMAttributeIndex)FUNCTION, "nvvm.reqntid", items);
-    attribute(g, (LLVMAttributeIndex)FUNCTION, "nvvm.minctasm", "1");
+    snprintf(items, sizeof items, "%d", g->p->occupancy);
+    attribute(g, (LLVMAttributeIndex)FUNCTION, "nvvm.minctasm", items);
 }
 
 void nvptx_declare_body(cg *g, val fn, unsigned divergent) {

@@ -115,7 +115,16 @@ static void drain(cg *g) {
 /* Registers are allocated to four warps at a time: with one more warp than eight each has no more
  * than with twelve. So four are added, and the eight may have all registers but the few that these
  * need. */
-enum { WAVES = 4, LESS = 56, MORE = 224 };
+enum { WAVES = 4, LESS = 56, EIGHTS = ~7 };
+
+/* What a thread of the others may have: what the assembler gives each of them all, but LESS. */
+static int more(const cg *g) {
+    enum { REGISTERS = 65536, MOST = 256 }; /* of an SM, of a thread */
+    int wave = g->t->wave, others = g->p->workgroup / wave, all = others + WAVES;
+    int each = REGISTERS / g->p->occupancy / (all * wave) & EIGHTS;
+    int n = ((each < MOST ? each : MOST) * all - LESS * WAVES) / others & EIGHTS;
+    return n < MOST ? n : MOST;
+}
 
 static int waves(const cg *g) {
     return nvptx_of(g)->hand_over ? WAVES : 1;
@@ -123,7 +132,7 @@ static int waves(const cg *g) {
 
 static void registers(cg *g, bool less) {
     if (!nvptx_of(g)->hand_over) return;
-    val n = cg_i32(g, less ? LESS : MORE);
+    val n = cg_i32(g, less ? LESS : more(g));
     cg_call(g,
             less ? "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32"
                  : "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32",

@@ -202,6 +202,7 @@ void cuda_ticket_free(etrt_device *base, struct etrt_ticket *t) {
  * with it: those that were not would never be, since the others wait for them. */
 static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch *d,
                              struct loaded *l, uint32_t dynamic) {
+    enum { ALL = 100 }; /* percent */
     const struct etrt_cuda *cu = dev->cu;
     if (l->resident == 0 || l->workgroup_size != d->workgroup_size ||
         l->group_bytes != d->group_bytes) {
@@ -210,6 +211,10 @@ static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch
         l->resident = 0;
         int result = cu->cuFuncSetAttribute(
             l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)most);
+        /* What a kernel beside it needs is not asked for anew while this one runs. */
+        if (result == CUDA_SUCCESS && d->beside)
+            result = cu->cuFuncSetAttribute(
+                l->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, ALL);
         if (result == CUDA_SUCCESS)
             result = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &l->resident, l->function, (int)d->workgroup_size, dynamic);
