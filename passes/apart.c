@@ -7,10 +7,10 @@
  * device's own, while others' are on their way. That pays where tiles have many rounds: on two H200
  * 9 % of a product, its sum and a product behind it with eight, 0 to 1 % with two
  * (bench/devices/README.md). */
+#include "passes/apart.h"
 #include "ir/program/deal.h"
 #include "ir/program/step.h"
 #include "ir/program/tags.h"
-#include "passes/pipeline/pipeline.h"
 
 enum { ROUNDS = 6 }; /* of tiles of each CU, at least */
 

@@ -9,6 +9,7 @@
 #include "ir/program/queue.h"
 #include "ir/program/step.h"
 #include "ir/program/tags.h"
+#include "passes/apart.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
 #include "passes/pipeline/pipeline.h"

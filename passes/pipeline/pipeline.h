@@ -44,10 +44,6 @@ static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
     return o->dump && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0);
 }
 
-/* apart.c: which tasks leave it to waves of their own to send what they store for other devices,
- * and the order of their tiles then. By the schedule, after all else. */
-void et_send_apart(const et_pipeline *);
-
 typedef bool (*et_pass_fn)(et_pipeline *);
 #define X(name, from, to, help) bool et_pass_##name(et_pipeline *);
 #include "passes/pipeline/pipeline.def"
