@@ -26,9 +26,8 @@ static void avoid_reserved(cg *g) {
         g->symbol = et_printf(g->arena, "%s_", g->symbol);
 }
 
-/* The arguments are one parameter, passed by value. Registers are allocated for as
- * many workgroups per SM as the program says; that there are no more follows from their shared
- * memory. */
+/* The arguments are one parameter, passed by value. Registers are allocated for as many workgroups
+ * per SM as the program says; that there are no more follows from their shared memory. */
 void nvptx_declare_kernel(cg *g, size_t bytes) {
     if (bytes > MAX_PARAMETERS)
         cg_error(g, "the program's arguments are %zu bytes, %s takes %d", bytes, g->t->name,
