@@ -492,10 +492,8 @@ char *cg_manifest(cg *g) {
     put_string(&o, schedule_of(g->whole));
     put(&o,
         ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
-        "\"lds_bytes\": %d",
+        "\"lds_bytes\": %d},\n ",
         g->nkernels ? g->kernels[0].symbol : g->symbol, cg_workitems(g), g->t->wave, g->lds_bytes);
-    if (p->occupancy > 1) put(&o, ", \"occupancy\": %d", p->occupancy);
-    put(&o, "},\n ");
     put_models(&o);
     put(&o, "\"symbols\": [");
     for (int i = 0; i < et_sym_count(g->x); i++) {

@@ -108,7 +108,6 @@ etrt_status etrt_sequence_make(etrt_session *s, int *out_count) {
         .workgroups = s->workgroups,
         .workgroup_size = mf->workgroup,
         .group_bytes = mf->lds_bytes,
-        .beside = mf->occupancy > 1,
         .private_bytes = s->model->code.private_bytes,
         .wait_limit = s->wait_limit,
         .resident = true,

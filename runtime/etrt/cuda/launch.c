@@ -211,8 +211,9 @@ static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch
         l->resident = 0;
         int result = cu->cuFuncSetAttribute(
             l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)most);
-        /* What a kernel beside it needs is not asked for anew while this one runs. */
-        if (result == CUDA_SUCCESS && d->beside)
+        /* It leaves room for a kernel beside it, whose shared memory could not be made while this
+         * one runs. */
+        if (result == CUDA_SUCCESS && d->resident && 2 * d->group_bytes <= dev->base.lds_bytes)
             result = cu->cuFuncSetAttribute(
                 l->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, ALL);
         if (result == CUDA_SUCCESS)

@@ -70,7 +70,6 @@ struct etrt_dispatch {
     uint32_t kernarg_bytes;
     uint32_t workgroups, workgroup_size;
     uint32_t group_bytes, private_bytes;
-    bool beside;       /* a CU is to have room for workgroups of other kernels */
     bool resident;     /* all its workgroups must be, at once: they wait for each other */
     double wait_limit; /* seconds that any wait in it may take */
     /* Of a launch that several devices run: where addresses are among the arguments, and where

@@ -129,7 +129,6 @@ struct etrt_sequence {
 struct etrt_manifest {
     char *etcc, *target, *model, *source_hash, *schedule, *kernel;
     uint32_t workgroup, wavefront, lds_bytes;
-    uint32_t occupancy; /* workgroups of such kernels that a CU is to hold at once */
     uint64_t workspace_bytes;
     uint64_t tags_at, tags_bytes; /* of the workspace: to be zeroed every so many launches */
     uint32_t tags_launches;

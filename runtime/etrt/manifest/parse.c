@@ -393,19 +393,16 @@ static etrt_status parse_tags(struct etrt_manifest *m, json_t *root) {
 static etrt_status parse_kernel(struct etrt_manifest *m, json_t *root) {
     const struct etrt_json_at at = {NULL, "kernel", 0};
     json_t *kernel;
-    int64_t workgroup, wavefront, lds, occupancy = 1;
+    int64_t workgroup, wavefront, lds;
     etrt_status st = etrt_json_object(NULL, root, "kernel", &kernel);
     if (st == ETRT_OK) st = etrt_parse_copy(&at, kernel, "symbol", &m->kernel);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "workgroup", 1, 1024, &workgroup);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "wavefront", 32, 64, &wavefront);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "lds_bytes", 0, 1 << 20, &lds);
-    if (st == ETRT_OK && json_object_get(kernel, "occupancy"))
-        st = etrt_json_int(&at, kernel, "occupancy", 1, 64, &occupancy);
     if (st != ETRT_OK) return st;
     m->workgroup = (uint32_t)workgroup;
     m->wavefront = (uint32_t)wavefront;
     m->lds_bytes = (uint32_t)lds;
-    m->occupancy = (uint32_t)occupancy;
     return ETRT_OK;
 }
 

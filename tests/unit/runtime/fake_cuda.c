@@ -586,6 +586,8 @@ int cuFuncGetAttribute(int *out, int attribute, CUfunction f) {
 int cuFuncSetAttribute(CUfunction f, int attribute, int value) {
     BEGIN(true);
     if (!is(MODULE, f)) return end(INVALID_HANDLE);
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+        return end(value >= 0 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
         value > SHARED_MAX - STATIC_SHARED)
         return end(CUDA_ERROR_INVALID_VALUE);
