@@ -248,10 +248,17 @@ static bool options(struct options *o, int argc, char **argv) {
     return elsewhere == (o->target != NULL) && (!o->target || et_target_find(o->target));
 }
 
+static int show(const struct options *o) {
+    char *text = program_of(o, o->show);
+    bool failed = fputs(text, stdout) < 0;
+    free(text);
+    return failed;
+}
+
 int main(int argc, char **argv) {
     struct options o = {.programs = UINT64_MAX, .first = 1, .tries = 400, .not_finite = -1};
     if (!options(&o, argc, argv)) return printf("usage: see the head of programs.c\n"), 2;
-    if (o.show) return fputs(program_of(&o, o.show), stdout) < 0;
+    if (o.show) return show(&o);
     const char *tmp = getenv("TMPDIR");
     char dir[4000];
     snprintf(dir, sizeof dir, "%s/etcc-programs-XXXXXX", tmp ? tmp : P_tmpdir);
