@@ -48,7 +48,7 @@ int vs_temp(struct symbolic *s) {
 
 vl_form vs_minus_one(const vl_form *a, const vl_form *b) {
     vl_form r = vl_add(a, b, -1);
-    r.k--;
+    vl_shift(&r, -1);
     return r;
 }
 
@@ -172,7 +172,7 @@ static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t 
             rest = vl_add(&rest, &x, f->by[i]);
     }
     int64_t k = f->k / by - (f->k % by < 0);
-    whole.k += k;
+    vl_shift(&whole, k);
     rest.k = f->k - k * by;
     if (!rest.n) return whole;
     int have = quotient_of(s, &rest, by);
@@ -184,7 +184,7 @@ static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t 
     vl_form x = vl_var(h.var), low = vl_add(&rest, &x, -by);
     vl_push(h.q, &low, false); /* rest - by * x >= 0 */
     up = vl_scale(&low, -1);
-    up.k += by - 1;
+    vl_shift(&up, by - 1);
     vl_push(h.q, &up, false);
     x = settle(s, &h);
     if (!h.lasting) know(s, (struct vs_known){.side = -1, .f = x, .of = rest, .by = by});
@@ -212,8 +212,8 @@ static vl_form truth(struct symbolic *s, vl_sys *q, const vl_form *a, bool eq) {
     struct home h = make_home(s, q, lasts(a));
     vl_form x = vl_var(h.var), one = x, less = vl_scale(a, -1), more = *a;
     one.k = -1;
-    less.k--;
-    more.k--;
+    vl_shift(&less, -1);
+    vl_shift(&more, -1);
     vl_split *p = vl_push_split(h.q);
     way(h.q, p, 0, &one, true);
     way(h.q, p, 0, a, eq);
@@ -231,7 +231,7 @@ static vl_form chosen(struct symbolic *s, vl_sys *q, const vl_form *c, const vl_
     if (vl_is_const(c)) return c->k ? *a : *b;
     struct home h = make_home(s, q, lasts(c) && lasts(a) && lasts(b));
     vl_form x = vl_var(h.var), one = *c, is_a = vl_add(a, &x, -1), is_b = vl_add(b, &x, -1);
-    one.k--;
+    vl_shift(&one, -1);
     vl_split *p = vl_push_split(h.q);
     way(h.q, p, 0, &one, true);
     way(h.q, p, 0, &is_a, true);
@@ -252,7 +252,7 @@ static vl_form predicate(struct symbolic *s, vl_sys *q, const et_node_x *n, cons
     case ET_X_NOT:
         return vl_add(&one, a, -1);
     case ET_X_LT:
-        d.k--;
+        vl_shift(&d, -1);
         return d.ok ? truth(s, q, &d, false) : none;
     case ET_X_LE:
         return d.ok ? truth(s, q, &d, false) : none;

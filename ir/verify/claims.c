@@ -130,7 +130,7 @@ static bool always_equal(struct symbolic *s, int event, const struct arrivals *a
         vl_form f = vs_form(s, q, VS_LATER, x), g = vs_form(s, q, VS_LATER, y);
         f = vl_add(&f, &g, -1);
         f = vl_scale(&f, sign);
-        f.k--;
+        vl_shift(&f, -1);
         vl_push(q, &f, false);
         if (!f.ok || !vs_empty(s, q)) return false;
     }
@@ -240,7 +240,7 @@ bool vs_counts(struct symbolic *s) {
 static bool stays(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, et_expr size) {
     int n = q->n;
     vl_form at = vs_form(s, q, side, e), end = vs_form(s, q, side, size), low = vl_scale(&at, -1);
-    low.k--;
+    vl_shift(&low, -1);
     end = vl_add(&at, &end, -1);
     n = q->n; /* what it takes to say so stays */
     vl_push(q, &low, false);
@@ -275,7 +275,7 @@ static bool wait_inside(struct symbolic *s, int inst, const et_wait *w) {
     for (int d = 0; d < ev->rank; d++) {
         vl_form lo = vs_form(s, q, VS_LATER, w->lo[d]), hi = vs_form(s, q, VS_LATER, w->hi[d]);
         vl_form back = vs_minus_one(&lo, &hi);
-        back.k--;
+        vl_shift(&back, -1);
         int n = q->n;
         vl_push(q, &back, false);
         if (!back.ok || !vs_empty(s, q)) return false;

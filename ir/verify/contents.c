@@ -176,7 +176,7 @@ static bool check_read(struct symbolic *s, const struct writes *all, int inst,
     vs_start(s);
     for (int c = 0; c < g->f->ncoords; c++) { /* it has tiles */
         vl_form some = vs_form(s, q, VS_LATER, g->g->extent[c]);
-        some.k--;
+        vl_shift(&some, -1);
         vl_push(q, &some, false);
     }
     for (int d = 0; d < rank; d++) {

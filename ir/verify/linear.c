@@ -50,6 +50,10 @@ vl_form vl_scale(const vl_form *a, int64_t by) {
     return vl_add(&zero, a, by);
 }
 
+void vl_shift(vl_form *f, int64_t by) {
+    f->ok &= !__builtin_add_overflow(f->k, by, &f->k);
+}
+
 /* ---- systems ---- */
 
 void vl_push_row(vl_sys *s, const vl_row *r) {

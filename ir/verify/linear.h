@@ -24,6 +24,7 @@ vl_form vl_const(int64_t);
 vl_form vl_var(int var);
 vl_form vl_add(const vl_form *, const vl_form *, int64_t times_b); /* a + times_b * b */
 vl_form vl_scale(const vl_form *, int64_t);
+void vl_shift(vl_form *, int64_t by); /* plus a constant; not OK where that is too large */
 static inline bool vl_is_const(const vl_form *f) {
     return f->ok && f->n == 0;
 }

@@ -30,8 +30,8 @@ void vs_push_range(struct symbolic *s, vl_sys *q, int inst, int base) {
 static bool refuted(struct symbolic *s, vl_sys *q, const vl_row *r) {
     vl_form less = vl_scale(&r->f, -1), more = r->f;
     int n = q->n;
-    less.k--;
-    more.k--;
+    vl_shift(&less, -1);
+    vl_shift(&more, -1);
     vl_push(q, &less, false);
     bool none = vs_empty(s, q);
     q->n = n;

@@ -35,10 +35,11 @@ static void push_order(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, v
         }
     } else if (!known && n->op == ET_X_IDIV && et_is_int(s->v->x, n->ops[1], &by) && by > 0) {
         f = vl_scale(&f, by);
-        f.k += sign > 0 ? by - 1 : 0;
+        vl_shift(&f, sign > 0 ? by - 1 : 0);
         push_order(s, q, side, n->ops[0], f, sign, depth + 1);
     } else if (!known && n->op == ET_X_ADD && et_is_int(s->v->x, n->ops[1], &by)) {
-        f.k -= by;
+        vl_form b = vl_const(by);
+        f = vl_add(&f, &b, -1);
         push_order(s, q, side, n->ops[0], f, sign, depth + 1);
     } else {
         g = vs_form(s, q, side, e);
@@ -198,7 +199,7 @@ static bool is_shared(struct symbolic *s, const struct vs_edge *e, int to) {
     return !moves;
 }
 
-static void relate(struct symbolic *s, struct vs_edge *e, int to) {
+void vs_relate(struct symbolic *s, struct vs_edge *e, int to) {
     const struct verify *v = s->v;
     int64_t key = v->inst[e->from].grid;
     key = key * v->p->ngrids + v->inst[to].grid;
@@ -229,97 +230,6 @@ static int sibling(const struct symbolic *s, int like, int grid, int at) {
             s->v->grid[grid].path[0] == loop)
             return i;
     return -1;
-}
-
-/* Kept iterations that the wait names in dimension D, which counts those of LOOP. */
-static bool iterations(struct symbolic *s, int to, const et_wait *w, int d, int64_t *lo,
-                       int64_t *hi) {
-    const struct verify *v = s->v;
-    int loop = v->event[w->event].loop[d];
-    vl_sys *q = vs_system(s);
-    vs_start(s);
-    vs_enter(s, q, VS_LATER, &v->inst[to], VS_B, false);
-    vl_form a = vs_form(s, q, VS_LATER, w->lo[d]), b = vs_form(s, q, VS_LATER, w->hi[d]);
-    if (!vl_is_const(&a) || !vl_is_const(&b))
-        return vs_fail(s, "which iterations %s waits for", v->grid[v->inst[to].grid].g->name);
-    *lo = a.k;
-    *hi = b.k;
-    if (*lo > *hi) return true;
-    if (*lo < 0 || *hi >= v->loop[loop].trips ||
-        !vf_map_iteration(v, &v->inst[to], loop, *lo, lo) ||
-        !vf_map_iteration(v, &v->inst[to], loop, *hi, hi))
-        return vs_fail(s, "which iterations %s waits for", v->grid[v->inst[to].grid].g->name);
-    return true;
-}
-
-static int iteration_of(const struct symbolic *s, int inst, int loop) {
-    const struct vf_grid *g = &s->v->grid[s->v->inst[inst].grid];
-    for (int k = 0; k < g->depth; k++)
-        if (g->path[k] == loop) return s->v->inst[inst].at[k];
-    return -1;
-}
-
-static void note_loops(const struct symbolic *s, struct vs_edge *e, int to) {
-    const struct vf_inst *a = &s->v->inst[e->from], *b = &s->v->inst[to];
-    const struct vf_grid *g = &s->v->grid[a->grid], *h = &s->v->grid[b->grid];
-    for (int k = 0; k < g->depth && k < h->depth && g->path[k] == h->path[k]; k++) {
-        const struct vf_loop *l = &s->v->loop[g->path[k]];
-        if (l->shortened && a->at[k] != b->at[k]) e->between = true;
-        if (l->shortened && a->at[k] < l->kept / 2 && b->at[k] >= l->kept / 2) e->cut = true;
-    }
-}
-
-/* Edges of one wait from one instance. */
-static void list_from(struct symbolic *s, int from, int to, int wait, const int64_t *lo,
-                      const int64_t *hi) {
-    struct verify *v = s->v;
-    const et_grid *g = v->grid[v->inst[from].grid].g;
-    const et_wait *w = &v->grid[v->inst[to].grid].g->waits[wait];
-    for (int i = 0; i < g->nnotifies; i++) {
-        bool named =
-            g->notifies[i].event == w->event && vf_applies(v, &v->inst[from], g->notifies[i].when);
-        for (int d = 0; d < v->p->events[w->event].rank && named; d++) {
-            int loop = v->event[w->event].loop[d];
-            int64_t at = loop < 0 ? 0 : iteration_of(s, from, loop);
-            named = loop < 0 || (at >= lo[d] && at <= hi[d]);
-        }
-        if (!named) continue;
-        ET_GROW(s->arena, s->edge, s->nedges, s->cedges);
-        struct vs_edge *e = &s->edge[s->nedges];
-        *e = (struct vs_edge){.from = from, .wait = wait, .notify = i, .next = s->first_edge[to]};
-        s->first_edge[to] = s->nedges++;
-        note_loops(s, e, to);
-        if (from <= to) relate(s, e, to);
-    }
-}
-
-bool vs_list_edges(struct symbolic *s) {
-    struct verify *v = s->v;
-    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK];
-    bool *told = et_alloc(s->arena, (size_t)v->p->nevents * (size_t)v->p->ngrids + 1);
-    for (int g = 0; g < v->p->ngrids; g++)
-        for (int i = 0; i < v->p->grids[g].nnotifies; i++)
-            told[g * v->p->nevents + v->p->grids[g].notifies[i].event] = true;
-    for (int to = 0; to < v->ninst; to++) {
-        const et_grid *g = v->grid[v->inst[to].grid].g;
-        s->first_edge[to] = -1;
-        for (int w = 0; w < g->nwaits; w++) {
-            const et_wait *wt = &g->waits[w];
-            bool any = !vf_is_out(v, wt->event) && vf_applies(v, &v->inst[to], wt->when);
-            for (int d = 0; d < v->p->events[wt->event].rank && any; d++) {
-                if (v->event[wt->event].loop[d] < 0) continue;
-                if (!iterations(s, to, wt, d, &lo[d], &hi[d])) return false;
-                any = lo[d] <= hi[d];
-            }
-            et_arena_mark before = et_arena_set_mark(s->scratch);
-            for (int from = 0; from < v->ninst && any; from++)
-                if (told[v->inst[from].grid * v->p->nevents + wt->event])
-                    list_from(s, from, to, w, lo, hi);
-            et_arena_release(s->scratch, before);
-            if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
-        }
-    }
-    return true;
 }
 
 /* ---- what follows ---- */
@@ -536,7 +446,7 @@ bool vs_covered(struct symbolic *s, vl_sys *q, const struct vs_relation *r, int 
     for (int i = 0; i < p->n; i++)
         for (int way = 0; way < (p->row[i].eq ? 2 : 1); way++) {
             vl_form f = vl_scale(&p->row[i].f, way ? 1 : -1);
-            f.k--;
+            vl_shift(&f, -1);
             vl_push(q, &f, false);
             bool ok = (piece + 1 < r->n && vs_empty(s, q)) || vs_covered(s, q, r, piece + 1);
             q->n = n;
@@ -565,7 +475,7 @@ static bool enter_point(struct symbolic *s, vl_sys *rows, const struct vf_grid *
     for (int i = 0; i < w->nvars; i++) {
         vl_form by = vs_form(s, rows, VS_LATER, b->match[k].by[i]);
         vl_push(rows, &by, false);
-        by.k++;
+        vl_shift(&by, 1);
         push_order(s, rows, VS_LATER, et_var_extent(s->v->x, w->vars[i]), by, -1, 0);
     }
     vs_alias(s, VS_LATER, g->point[k].load, &like);

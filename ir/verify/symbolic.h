@@ -141,8 +141,11 @@ void vs_add_projected(struct symbolic *, vl_sys *q, int rest, int from, int to,
 void vs_compose(struct symbolic *, const struct vs_relation *a, int mid,
                 const struct vs_relation *b, int from, int to, struct vs_relation *out);
 
-/* ---- relate.c */
+/* ---- edges.c: false where one cannot be told */
 bool vs_list_edges(struct symbolic *);
+
+/* ---- relate.c: what the edge, one of those to TO, says */
+void vs_relate(struct symbolic *, struct vs_edge *, int to);
 /* The edge, one of those to TO, counts, and its wait reads no tensor. */
 bool vs_is_told(const struct symbolic *, int edge, int to, vs_mode);
 /* To be called before what vs_ordered is asked about is written down. */
