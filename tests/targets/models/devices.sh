@@ -8,11 +8,12 @@ golden=$bin/../checkpoints/$m text=$src/tests/targets/models/$m.etg
 [ -f "$text" ] || text=$(imported "$bin" "$src" "$m")
 mkdir -p "$work"
 cd "$work"
+own=$m.$schedule$option # tests of one model run at once
 for n in ${ETCC_LONG:+2} 4; do
-    "$bin/etcc" "$text" --devices=$n "$option" -d graph > "$m.devices"
-    grep -q '= exchange %' "$m.devices" || die "$n devices exchange nothing"
+    "$bin/etcc" "$text" --devices=$n "$option" -d graph > "$own.graph"
+    grep -q '= exchange %' "$own.graph" || die "$n devices exchange nothing"
     k=$(kernel "$bin/etcc" "$text" gfx942 "$schedule" --devices=$n "$option")
-    out=$m.devices.$schedule.safetensors
+    out=$own.safetensors
     for chunk in 1 7; do
         rm -f "$out"
         "$bin/etllm" score --kernel "$k" --model "$golden" --device "emu:gfx942:cus=8:agents=$n" --chunk $chunk \
