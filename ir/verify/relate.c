@@ -104,27 +104,15 @@ void vs_may_wait(struct symbolic *s, vl_sys *q, const struct vs_edge *e, int to)
     push_meeting(s, q, e->from, e->notify, to, e->wait);
 }
 
-/* Every task of TO has one of FROM before it. */
-static bool reaches_all(struct symbolic *s, const struct vs_relation *r, int from, int to) {
+/* Every task of instance ALL is related to one of instance SOME, which is on SIDE of the pieces. */
+static bool meets_all(struct symbolic *s, const struct vs_relation *r, int side, int some,
+                      int all) {
     for (int i = 0; i < r->n; i++) {
         struct vs_relation none = {0};
         vl_sys *q = vs_system(s);
-        vs_push_piece(q, &r->piece[i], VS_A, VS_MID);
-        vs_push_range(s, q, from, VS_MID);
-        vs_add_projected(s, q, INT32_MAX, to, to, &none);
-        if (none.n && !none.piece[0].n) return true;
-    }
-    return false;
-}
-
-/* Every task of FROM has one of TO after it. */
-static bool feeds_all(struct symbolic *s, const struct vs_relation *r, int from, int to) {
-    for (int i = 0; i < r->n; i++) {
-        struct vs_relation none = {0};
-        vl_sys *q = vs_system(s);
-        vs_push_piece(q, &r->piece[i], VS_B, VS_MID);
-        vs_push_range(s, q, to, VS_MID);
-        vs_add_projected(s, q, INT32_MAX, from, from, &none);
+        vs_push_piece(q, &r->piece[i], side, VS_MID);
+        vs_push_range(s, q, some, VS_MID);
+        vs_add_projected(s, q, INT32_MAX, all, all, &none);
         if (none.n && !none.piece[0].n) return true;
     }
     return false;
@@ -148,8 +136,8 @@ static struct vs_relation *make_edge(struct symbolic *s, const struct vs_edge *e
     vs_may_wait(s, q, e, to);
     r->told = true;
     make_pieces(s, q, VS_TEMP, e, to, r);
-    r->reaches = reaches_all(s, r, e->from, to);
-    r->feeds = feeds_all(s, r, e->from, to);
+    r->reaches = meets_all(s, r, VS_A, e->from, to);
+    r->feeds = meets_all(s, r, VS_B, to, e->from);
     return r;
 }
 
