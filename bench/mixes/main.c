@@ -82,6 +82,26 @@ static void print_parts(const struct options *o, const struct mix_parts *p) {
     printf("alpha %.2f.\n", p->eclip.alpha);
 }
 
+/* What no schedule can exceed. */
+static bool print_bound(const struct options *o, struct mix_program *all, double turns) {
+    struct mix_needs each[MIX_MODELS], sum = {0};
+    int n = o->mix.nmodels;
+    for (int m = 0; m < n; m++) {
+        if (!mix_needs_of(all, m, &each[m])) return false;
+        sum.memory += each[m].memory;
+        sum.matrix += each[m].matrix;
+        sum.vector += each[m].vector;
+    }
+    double most = fmax(sum.memory, fmax(sum.matrix, sum.vector));
+    printf("One of each needs of the whole chip, us:");
+    for (int m = 0; m < n; m++)
+        printf("%s %s memory %.0f, matrix units %.0f, vector units %.0f", m ? ";" : "",
+               mix_name(all, m), each[m].memory, each[m].matrix, each[m].vector);
+    printf(". No schedule takes less than the largest sum, %.0f: progress is %.2f at most.\n\n",
+           most, turns / most);
+    return true;
+}
+
 static bool print_mix(const struct options *o) {
     et_arena *a = et_arena_create();
     struct mix_outcome each[MIX_POLICIES];
@@ -104,6 +124,7 @@ static bool print_mix(const struct options *o) {
         for (int i = 0; i < MIX_POLICIES; i++)
             print_row(o, &each[i], each);
         printf("\n");
+        ok = print_bound(o, all, each[MIX_SEQUENCE].us);
         print_parts(o, &parts);
     }
     mix_program_destroy(all);

@@ -116,6 +116,13 @@ struct mix_launch {
 /* A launch of the models of SET. False after a message. */
 bool mix_play(struct mix_program *, const struct mix_how *, unsigned set, struct mix_launch *out);
 
+/* What a launch of MODEL asks of the whole chip, as microseconds in which that is all it has: no
+ * schedule of several models takes less than the largest sum. False after a message. */
+struct mix_needs {
+    double memory, matrix, vector;
+};
+bool mix_needs_of(struct mix_program *, int model, struct mix_needs *out);
+
 /* The kernels of MODEL in the order they run when it is alone. */
 int mix_kernels(struct mix_program *, int model);
 /* Their times on SHARE of the CUs, a kernel each, into us[k * stride]. */

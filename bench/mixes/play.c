@@ -148,6 +148,24 @@ bool mix_play(struct mix_program *mp, const struct mix_how *how, unsigned set,
     return simulate(mp, how, set, false, out);
 }
 
+bool mix_needs_of(struct mix_program *mp, int model, struct mix_needs *out) {
+    const et_machine *m = mp->mix->machine;
+    const struct mix_how how = {.mode = ET_SIM_AS_SCHEDULED};
+    struct mix_launch alone;
+    *out = (struct mix_needs){0};
+    if (!mix_play(mp, &how, 1u << model, &alone)) return false;
+    out->memory = alone.r.memory_bytes / (m->hbm_gbs * 1e3);
+    for (int i = 0; i < mp->p->ngrids; i++) {
+        const et_grid *g = &mp->p->grids[i];
+        if (g->model != model) continue;
+        et_grid_cost c = et_grid_cost_at(mp->p, g, m, mp->syms);
+        double runs = et_loop_trips(mp->p->g, g->loop);
+        out->matrix += runs * c.matrix_flops / (m->matrix_tflops * 1e6);
+        out->vector += runs * c.vector_flops * 2 / (m->vector_tflops * 1e6);
+    }
+    return true;
+}
+
 int mix_kernels(struct mix_program *mp, int model) {
     const struct mix_how how = {.mode = ET_SIM_STREAMS};
     struct mix_launch launch;

@@ -46,7 +46,8 @@ static const cli_tool tool = {
         "Each policy is a row. KIND is one (a kernel of all models), turns (a kernel each, one "
         "launch after the other), streams (side by side, of so many workgroups each), lent "
         "(the same, and all CUs for who is alone), plans (the same, with CUs by what "
-        "launches took) or parts (side by side on SMs of their own, of "
+        "launches took; of FILE+HALF, two kernels of a model, by that which is better) or parts "
+        "(side by side on SMs of their own, of "
         "which the last file may leave the number out). "
         "Files are code objects of etcc. The first policy is what the others are held against. "
         "bench/share/README.md says what the columns are.",
@@ -129,8 +130,10 @@ static bool measure(const struct sh_options *o, struct sh_policy *p,
     bool ok = true;
     for (int m = 0; ok && m < p->nmodels; m++) {
         struct sh_run run;
-        ok = sh_play_closed(o, p, 1u << m, o->seconds / 4, &run);
+        ok = sh_play_closed(o, p, 1u << m, o->seconds / 2, &run);
         p->alone[m] = sh_quantile(&run.of[m], 0.5);
+        p->watts[m] = run.watts;
+        p->mhz[m] = run.mhz;
         sh_run_free(&run);
     }
     for (int m = 0; m < p->nmodels; m++)

@@ -38,6 +38,9 @@ bool sh_policy_read(const cli_item *item, struct sh_policy *p) {
         char *at = strrchr(file, '@');
         int64_t cus = 0;
         if (at) *at = 0;
+        char *half = kind == SH_PLANS ? strchr(file, '+') : NULL;
+        if (half) *half = 0;
+        p->half[p->nfiles] = half ? half + 1 : NULL;
         if (at && (sh_is_one((enum sh_kind)kind) || kind == SH_TURNS ||
                    !cli_integer(at + 1, 1, 65536, &cus)))
             return sh_fail("policy %s: \"%s\" after @ is no number of CUs that models of %s have",
@@ -233,6 +236,27 @@ static bool open_file(const struct sh_options *o, struct sh_policy *p, int i) {
     return ok;
 }
 
+/* The kernel of model M of which a CU holds two, with the same data. */
+static bool open_half(const struct sh_options *o, struct sh_policy *p, int m) {
+    struct sh_model *half = p->model[m].half = sh_alloc(sizeof *half);
+    *half = (struct sh_model){.index = 0};
+    memcpy(half->name, p->model[m].name, sizeof half->name);
+    return sh_ok(p->half[m], etrt_model_load(p->opened[m], p->half[m], &half->kernel)) &&
+           sh_ok(p->half[m], etrt_session_create(half->kernel, &half->session)) &&
+           (!(o->wait_limit > 0) ||
+            sh_ok("--wait-limit", etrt_set_wait_limit(half->session, o->wait_limit))) &&
+           fill(o, p, half);
+}
+
+static void close_half(struct sh_model *half) {
+    if (!half) return;
+    for (int k = 0; k < SH_OUTPUTS; k++)
+        free(half->output[k]);
+    etrt_session_destroy(half->session);
+    etrt_model_unload(half->kernel);
+    free(half);
+}
+
 /* One launch of each model alone, whose outputs are kept, and in one kernel of all together. */
 static bool try_all(const struct sh_options *o, struct sh_policy *p) {
     struct sh_run run;
@@ -261,7 +285,7 @@ static bool take_over(struct sh_policy *p, struct sh_policy *last) {
     bool same = sh_is_launched_apart(p->kind) && sh_is_launched_apart(last->kind) &&
                 p->nfiles == last->nfiles && !last->passed_on;
     for (int i = 0; same && i < p->nfiles; i++)
-        same = strcmp(p->file[i], last->file[i]) == 0;
+        same = strcmp(p->file[i], last->file[i]) == 0 && !p->half[i] && !last->half[i];
     if (!same) return false;
     p->nmodels = last->nmodels;
     memcpy(p->model, last->model, sizeof p->model);
@@ -292,7 +316,7 @@ bool sh_policy_open(const struct sh_options *o, struct sh_policy *p, struct sh_p
         ok = fill(o, p, &p->model[m]);
     if (ok) snprintf(p->device, sizeof p->device, "%s", etrt_device_name(p->opened[0]));
     for (int m = 0; ok && m < p->nmodels; m++)
-        ok = stay(p, m);
+        ok = stay(p, m) && (!p->half[m] || open_half(o, p, m));
     return ok && try_all(o, p);
 }
 
@@ -303,6 +327,7 @@ void sh_policy_close(struct sh_policy *p) {
         struct sh_model *model = &p->model[m];
         for (int k = 0; k < SH_OUTPUTS; k++)
             free(model->output[k]);
+        close_half(model->half);
         if (m && model->kernel == p->model[m - 1].kernel) continue;
         etrt_session_destroy(model->session);
     }

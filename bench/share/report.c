@@ -84,11 +84,16 @@ static void print_row(const struct sh_options *o, const struct sh_policy *p, con
                       FILE *f) {
     fprintf(f, "| %s | %s |", p->name, sh_kind_name[p->kind]);
     for (int m = 0; m < p->nmodels; m++)
-        fprintf(f, "%s%d", m ? " / " : " ", p->model[m].cus);
+        fprintf(f, "%s%d%s", m ? " / " : " ", p->model[m].cus, p->model[m].beside ? " half" : "");
     fputs(" |", f);
     for (int m = 0; m < p->nmodels; m++) {
         fputs(m ? " / " : " ", f);
         print_number(f, p->alone[m] * 1e6);
+    }
+    fputs(" |", f);
+    for (int m = 0; m < p->nmodels; m++) {
+        fputs(m ? " / " : " ", f);
+        print_number(f, p->watts[m]);
     }
     fputs(" |", f);
     for (int m = 0; m < p->nmodels; m++) {
@@ -99,6 +104,7 @@ static void print_row(const struct sh_options *o, const struct sh_policy *p, con
     print_figure(f, progress(p, alone));
     print_figure(f, fairness(p, alone));
     print_figure(f, p->closed.watts);
+    print_figure(f, p->closed.mhz);
     print_figure(f, joules(p, alone));
     for (int i = 0; i < o->nloads; i++) {
         print_times(f, p, &p->open[i], 0.5);
@@ -111,13 +117,14 @@ void sh_print(const struct sh_options *o, const struct sh_policy *p, int n, FILE
     fprintf(f, "On %s:", p->device);
     for (int m = 0; m < p->nmodels; m++)
         fprintf(f, "%s %s", m ? "," : "", p->model[m].name);
-    fputs(".\n\n| policy | kind | CUs | alone, us | a second | progress | fairness | W | J for one "
-          "of each |",
-          f);
+    fputs(
+        ".\n\n| policy | kind | CUs | alone, us | W | a second | progress | fairness | W | MHz | J "
+        "for one of each |",
+        f);
     for (int i = 0; i < o->nloads; i++)
         fprintf(f, " p50 at %.0f %%, us | p99 |", 100 * o->load[i]);
     fputs("\n|", f);
-    for (int i = 0; i < 9 + 2 * o->nloads; i++)
+    for (int i = 0; i < 11 + 2 * o->nloads; i++)
         fputs(" --- |", f);
     fputc('\n', f);
     for (int i = 0; i < n; i++)
@@ -141,15 +148,18 @@ static json_t *run_of(const struct sh_policy *p, const struct sh_run *r) {
     json_t *models = json_array();
     for (int m = 0; m < p->nmodels; m++)
         json_array_append_new(models, answers(&r->of[m]));
-    return json_pack("{s:b, s:o}", "grows", (int)r->grows, "models", models);
+    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "grows", (int)r->grows, "models", models, "watts",
+                     real(r->watts), "mhz", real(r->mhz), "power_capped", real(r->capped));
 }
 
 static json_t *policy(const struct sh_options *o, const struct sh_policy *p, const double *alone) {
     json_t *models = json_array(), *loads = json_array();
     for (int m = 0; m < p->nmodels; m++)
         json_array_append_new(models,
-                              json_pack("{s:s, s:i, s:o}", "name", p->model[m].name, "cus",
-                                        p->model[m].cus, "alone_us", real(p->alone[m] * 1e6)));
+                              json_pack("{s:s, s:i, s:b, s:o, s:o, s:o}", "name", p->model[m].name,
+                                        "cus", p->model[m].cus, "half", (int)p->model[m].beside,
+                                        "alone_us", real(p->alone[m] * 1e6), "watts",
+                                        real(p->watts[m]), "mhz", real(p->mhz[m])));
     for (int i = 0; i < o->nloads; i++) {
         json_t *run = run_of(p, &p->open[i]);
         json_object_set_new(run, "load", real(o->load[i]));

@@ -45,8 +45,10 @@ struct sh_answers {
 /* A run: everybody asks again once answered, or requests come at random. */
 struct sh_run {
     struct sh_answers of[SH_MODELS];
-    double watts; /* of the whole GPU; NAN: unknown */
-    bool grows;   /* more came than was served: the times mean nothing */
+    double watts;  /* of the whole GPU; NAN: unknown */
+    double mhz;    /* of its SMs, the mean; NAN: unknown */
+    double capped; /* part of the time in which its clock was lowered for power; NAN: unknown */
+    bool grows;    /* more came than was served: the times mean nothing */
 };
 
 struct sh_options {
@@ -69,7 +71,11 @@ struct sh_model {
     etrt_session *session;
     etrt_residence *stays; /* its kernel does, or NULL */
     int cus;               /* that its launches take */
+    bool beside;           /* the last one was of HALF */
     struct etrt_pace pace; /* what plans know of it */
+    struct sh_model *half; /* the same model in a kernel of which a CU holds two, or NULL */
+    double us[ETRT_PACE_UNITS + 1]; /* of launches, by parts of the chip; of HALF: [0], beside
+                                       others. 0: not measured */
     void *output[SH_OUTPUTS];
     size_t bytes[SH_OUTPUTS]; /* of them, as the first launch gave them */
 };
@@ -77,14 +83,16 @@ struct sh_model {
 struct sh_policy {
     const char *name;
     enum sh_kind kind;
-    char *file[SH_MODELS];
+    char *file[SH_MODELS], *half[SH_MODELS];
     int asked[SH_MODELS]; /* CUs after @; 0: all, or all that is left */
     int nfiles, nmodels;
     char device[128]; /* what it ran on, for people */
     struct sh_model model[SH_MODELS];
     etrt_device *opened[SH_MODELS];
-    bool passed_on;          /* the next policy has what was opened */
-    double alone[SH_MODELS]; /* seconds, without other requests */
+    bool passed_on;                          /* the next policy has what was opened */
+    double alone[SH_MODELS];                 /* seconds, without other requests */
+    double watts[SH_MODELS], mhz[SH_MODELS]; /* meanwhile */
+    int64_t steps;                           /* launched with kernels to choose from */
     struct sh_run closed, open[SH_LOADS];
 };
 
@@ -118,8 +126,11 @@ void sh_contexts_end(void);
 
 /* ---- energy.c ---- */
 
-/* Joules the GPU of this number has taken since some moment; NAN where NVML does not tell. */
-double sh_joules(int ordinal);
+/* What the GPU of this number takes and how fast its SMs go until sh_meter_end, as NVML tells: what
+ * it does not tell is NAN. */
+struct sh_meter;
+struct sh_meter *sh_meter_begin(int ordinal);
+void sh_meter_end(struct sh_meter *, struct sh_run *out);
 
 /* ---- play.c ---- */
 

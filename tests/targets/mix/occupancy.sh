@@ -43,6 +43,9 @@ refuses 2 '' "$bin/etcc" "$mlp" --occupancy=3 --emit-llvm=none.ll
 # ---- beside each other
 for m in mlp encoder; do
     "$bin/etcc" "$src/examples/$m/$m.etg" --occupancy=2 -o $m.hsaco
+    "$bin/etcc" "$src/examples/$m/$m.etg" -o $m.own.hsaco
 done
 "$bin/etshare" --device emu:gfx942:cus=6 --check --seconds 0.2 --load none -p turns=turns:mlp.hsaco,encoder.hsaco \
-    -p beside=streams:mlp.hsaco,encoder.hsaco > table || die "other answers beside each other"
+    -p beside=streams:mlp.hsaco,encoder.hsaco -p chosen=plans:mlp.own.hsaco+mlp.hsaco,encoder.own.hsaco+encoder.hsaco > table ||
+    die "other answers beside each other"
+grep -q '^| chosen | plans | 6 half / 6 half |' table || die "not tried beside each other: $(cat table)"
