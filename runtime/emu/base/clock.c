@@ -13,6 +13,8 @@ enum { SLOWER = 64, TICK = 16, TICKS = 4096 };
 static _Atomic uint64_t worked[TICKS]; /* the number of the tick counted last in this place */
 static _Atomic uint64_t skipped;       /* host nanoseconds that did not pass on the device */
 static _Atomic uint64_t latest;        /* what was read last: the clock never goes back */
+/* TIMES as fast since FROM of the host, less what was skipped, which was BEGAN of the device. */
+static uint64_t times = 1, from, began;
 
 uint64_t emu_now_ns(void) {
     struct timespec t;
@@ -25,11 +27,22 @@ void emu_clock_slow_down(uint64_t start, uint64_t end) {
     if (last - first >= TICKS) first = last - TICKS + 1;
     for (uint64_t t = first; t <= last; t++)
         fresh += atomic_exchange(&worked[t % TICKS], t) != t;
-    if (fresh) atomic_fetch_add(&skipped, (fresh << TICK) / SLOWER * (SLOWER - 1));
+    if (fresh) atomic_fetch_add(&skipped, (fresh << TICK) - (fresh << TICK) / (SLOWER * times));
+}
+
+static uint64_t passed_ns(void) {
+    int64_t since = (int64_t)(emu_now_ns() - atomic_load(&skipped) - from);
+    return since > 0 ? began + (uint64_t)since * times : began;
+}
+
+void emu_clock_run(uint32_t as_fast) {
+    began = passed_ns();
+    from = emu_now_ns() - atomic_load(&skipped);
+    times = as_fast;
 }
 
 static uint64_t device_ns(void) {
-    uint64_t ns = emu_now_ns() - atomic_load(&skipped), seen = atomic_load(&latest);
+    uint64_t ns = passed_ns(), seen = atomic_load(&latest);
     do {
         if (ns <= seen) return seen;
     } while (!atomic_compare_exchange_weak(&latest, &seen, ns));

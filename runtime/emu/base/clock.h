@@ -17,6 +17,10 @@ static inline uint64_t emu_host_ticks(void) {
     return emu_now_ns() / 10;
 }
 
+/* From now on, while nothing runs, the device clock runs TIMES as fast as the host's while all
+ * wait; a wait that is bounded is long then, and idle hours are short. */
+void emu_clock_run(uint32_t times);
+
 /* A workgroup got on from START to END (emu_now_ns). */
 void emu_clock_slow_down(uint64_t start, uint64_t end);
 

@@ -232,8 +232,11 @@ static bool parse_which(const char *key, const char *text, uint32_t *out, char *
 
 static bool parse_clock(const char *text, struct emu_config *c, char *err, size_t n) {
     c->counted = !strcmp(text, "instructions");
+    c->times = 1;
     if (c->counted || !strcmp(text, "host")) return true;
-    snprintf(err, n, "clock=%s: expected host or instructions", text);
+    if (*text >= '0' && *text <= '9')
+        return parse_number("clock", text, 1, 100000, &c->times, err, n);
+    snprintf(err, n, "clock=%s: expected host, instructions, or how many times as fast", text);
     return false;
 }
 

@@ -58,6 +58,7 @@ struct emu_config {
     uint32_t links; /* seed of the order in which stores to shared memory arrive; 0: at once */
     enum emu_coherence coherence;
     bool counted;                /* clocks count instructions */
+    uint32_t times;              /* or are so many times as fast as the host's; 0: as fast */
     bool by_task;                /* what waves do is counted by task */
     uint64_t l1_limit, l2_limit; /* bytes; 0: none */
     /* What a dispatch may do without getting on before it counts as one that never ends: so many

@@ -48,6 +48,7 @@ static hsa_status_t bring_up(void) {
     }
     emu_stats_clear();
     emu_fault_clear();
+    emu_clock_run(device.times ? device.times : 1);
     return emu_engine_start(&device) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }
 
