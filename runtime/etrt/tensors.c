@@ -109,7 +109,9 @@ etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_
         return etrt_fail(ETRT_MISMATCH, "input %s: %zu bytes given, %s%lld needed", name, bytes,
                          known ? "" : "at most ", (long long)need);
     if (!data && bytes) return etrt_fail(ETRT_INVALID, "etrt_bind: no data for %s", name);
-    st = etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
+    /* Of memory of the session's own the host need not know when it has it: launches do. */
+    bool now = s->residence || s->tensors[i] != s->own[i];
+    st = (now ? etrt_mem_write : etrt_mem_send)(s->model->device, s->tensors[i], data, bytes);
     s->bound[i] = st == ETRT_OK;
     s->bound_size[i] = (int64_t)bytes;
     return st;

@@ -94,8 +94,7 @@ etrt_status etrt_mem_send(etrt_device *dev, void *device, const void *host, uint
 }
 
 etrt_status etrt_mem_settle(etrt_device *dev) {
-    if (!dev->driver->settle || dev->driver->settle(dev) == ETRT_OK) return ETRT_OK;
-    return etrt_fail_in(ETRT_DEVICE, "cannot write memory of %s", dev->name);
+    return dev->driver->settle ? dev->driver->settle(dev) : ETRT_OK;
 }
 
 etrt_status etrt_mem_read(etrt_device *dev, void *host, const void *device, uint64_t bytes) {
