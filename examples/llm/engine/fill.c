@@ -148,6 +148,12 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
  * rows of as many texts as lie in one. */
 enum { TILE = 16 };
 
+/* Of each prompt, beside texts. */
+static int64_t chunk_of(const struct engine *e) {
+    int64_t n = e->chunk << e->ways.tried;
+    return n < e->batch ? n : e->batch;
+}
+
 /* How many texts get a next token, if none has to wait. *OUT_TILES: into how many tiles they are
  * dealt, beside a chunk of each prompt. Rows of a prompt that are asked for stay together, and so
  * do those along which a state goes. */
@@ -160,7 +166,7 @@ static int64_t expect(const struct engine *e, int64_t *out_tiles) {
         if (!is_reading(s))
             texts++;
         else
-            prompts += left < e->chunk ? left : e->chunk;
+            prompts += left < chunk_of(e) ? left : chunk_of(e);
         if (s->job.tells_prompt && s->fed < s->job.n) apart = false;
     }
     int64_t all = texts + prompts < e->batch ? texts + prompts : e->batch;
@@ -198,10 +204,10 @@ static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompt
     for (; tiles > 1; tiles--) {
         int64_t end = (e->lm->n / TILE + 1) * TILE, each = (texts - *out_texts + tiles - 1) / tiles;
         *out_texts += feed_texts(e, &at, each);
-        if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n, e->chunk);
+        if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n, chunk_of(e));
     }
     *out_texts += feed_texts(e, &at, e->nactive);
-    *out_prompts += feed_prompts(e, e->batch, e->chunk);
+    *out_prompts += feed_prompts(e, e->batch, chunk_of(e));
     if (!*out_texts) *out_prompts += feed_prompts(e, e->batch, e->batch);
 }
 
@@ -221,6 +227,37 @@ static bool go_apart(struct engine *e) {
     return ++w->turn % AGAIN ? apart : !apart;
 }
 
+/* ---- how much of a prompt ----
+ *
+ * What a launch takes may hardly depend on it: the rows of a long prompt are in tiles that go
+ * through its positions beside each other, and weights are read once. So chunks are doubled while
+ * texts wait little longer for it, which is tried now and then, and halved where they do not. */
+
+enum { TRY = 4, MOST_DOUBLED = 2 };
+
+static void choose_chunk(struct engine *e) {
+    struct ways *w = &e->ways;
+    w->tried = w->doubled;
+    if (e->o->chunk || !w->took || ++w->since % TRY) return;
+    bool less = w->since / TRY % 2 && w->doubled;
+    if (less)
+        w->tried--;
+    else if (w->doubled < MOST_DOUBLED && e->chunk << w->doubled < e->batch)
+        w->tried++;
+}
+
+static void learn_chunk(struct engine *e, double seconds) {
+    const double longer = 1.15;
+    struct ways *w = &e->ways;
+    int64_t n = e->stats.last_prompts;
+    if (n < chunk_of(e) && n + e->stats.last_texts < e->batch) return;
+    bool more = w->tried > w->doubled;
+    bool better = more ? seconds <= longer * w->took : w->took > longer * seconds;
+    if (w->tried != w->doubled && !better) return;
+    w->doubled = w->tried;
+    w->took = seconds;
+}
+
 void fill_learn(struct engine *e, double seconds) {
     enum { KEPT = 15, OF = 16 };
     struct ways *w = &e->ways;
@@ -232,6 +269,7 @@ void fill_learn(struct engine *e, double seconds) {
     }
     bool apart = w->apart;
     if (!w->text || (!apart && !e->stats.last_texts)) return;
+    if (!apart) learn_chunk(e, seconds);
     double more = apart ? seconds : seconds > w->text ? seconds - w->text : 0;
     w->seconds[apart] = w->seconds[apart] * KEPT / OF + more;
     w->tokens[apart] = w->tokens[apart] * KEPT / OF + (double)prompts;
@@ -240,12 +278,13 @@ void fill_learn(struct engine *e, double seconds) {
 /* The next token of each text that is written, and of each prompt a chunk; or in turns, then two.
  * At first the texts alone, so that it is known what they take. */
 static void fill(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
+    choose_chunk(e);
     int64_t tiles, texts = expect(e, &tiles), at = 0;
     bool both = texts && reads_any(e), was = e->ways.apart || (!e->ways.text && !e->ways.held);
     *out_texts = *out_prompts = 0;
     e->ways.apart = both && !was && go_apart(e);
     if (e->ways.apart)
-        *out_prompts = feed_prompts(e, e->batch, 2 * e->chunk);
+        *out_prompts = feed_prompts(e, e->batch, 2 * chunk_of(e));
     else if (both && was && (e->ways.held = true))
         *out_texts = feed_texts(e, &at, e->nactive);
     if (!*out_texts && !*out_prompts) {
@@ -254,10 +293,16 @@ static void fill(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
     }
 }
 
+/* Where all have their next token in each launch they keep their rows, of which inputs then need
+ * not be sent again. */
+static bool may_leave_out(const struct engine *e) {
+    return e->nactive > e->batch || e->nactive > e->lm->max_rows || e->o->speculate || reads_any(e);
+}
+
 int64_t launch_fill(struct engine *e) {
     int64_t texts, prompts;
     if (e->lm->flat) return whole_fill(e);
-    e->turn++;
+    if (may_leave_out(e)) e->turn++;
     for (int64_t i = e->nactive; i-- > 0;) {
         struct sequence *s = e->active[i];
         if (s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_OVER)

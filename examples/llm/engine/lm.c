@@ -299,6 +299,7 @@ void lm_close(struct lm_kernel *k) {
         free(k->models[i].slot_of);
         free(k->models[i].table);
         flat_close(&k->models[i]);
+        lm_forget_inputs(&k->models[i]);
         lm_picks_free(&k->models[i].picks);
     }
     free(k->models);
@@ -374,12 +375,8 @@ static int64_t at_least_one(int64_t n) {
 
 static bool bind_masks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
-    if (!p->nmasks && p->no_mask_sent) return true;
-    p->no_mask_sent = lm_set_dim(lm, "MASKS", at_least_one(p->nmasks), err) &&
-                      lm_bind(lm, "mask", p->masks, at_least_one(p->nmasks) * p->words, err);
-    bool good = p->no_mask_sent;
-    if (p->nmasks) p->no_mask_sent = false;
-    return good;
+    int64_t n = at_least_one(p->nmasks);
+    return lm_set_dim(lm, "MASKS", n, err) && lm_bind(lm, "mask", p->masks, n * p->words, err);
 }
 
 static bool bind_reach(struct lm *lm, char *err) {

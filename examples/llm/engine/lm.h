@@ -35,10 +35,9 @@ struct lm_picks {
     struct lm_change_by {
         float add, above, below, less;
     } * change_by;
-    int32_t *masks;    /* [most_masks, words] */
-    bool no_mask_sent; /* the session has one mask, which nothing asks for */
-    int32_t *next;     /* what the last launch chose; [steps, max_rows] where it may have several */
-    int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
+    int32_t *masks; /* [most_masks, words] */
+    int32_t *next;  /* what the last launch chose; [steps, max_rows] where it may have several */
+    int64_t chosen; /* how many of NEXT the launch that was submitted gives */
 };
 
 /* Where the kernel has the last of a model's layers, etcc --layers=N/N, others run those before
@@ -59,6 +58,8 @@ struct lm_ahead {
 #define LM_STAGE_OUT "stage_out"
 /* For every kernel that is opened from here on; NULL: none. It is kept, not copied. */
 void lm_put_ahead(const struct lm_ahead *);
+
+enum { LM_INPUTS = 12 };
 
 /* One model of the kernel, which may hold several: its inputs and outputs of a launch. A decoder
  * has slots; an encoder is flat: each launch has whole texts. */
@@ -102,6 +103,12 @@ struct lm {
     int32_t *table;  /* [slots, row] */
     int64_t row;     /* pages that a slot can have */
     bool table_sent; /* the session has it */
+    /* What the session has of other inputs, as far as it was noted. */
+    struct lm_sent {
+        const char *name;
+        void *data;
+        int64_t n;
+    } sent[LM_INPUTS];
 };
 
 struct lm_kernel {

@@ -48,6 +48,11 @@ struct ways {
     int64_t turn;
     bool apart; /* the launch has prompts alone, for which texts wait */
     bool held;  /* prompts have waited for one of texts */
+    /* Of a prompt a launch has `chunk` tokens, doubled so often; of this one, where another number
+     * is tried; the last one's seconds that was not a try; and launches since the last try. */
+    int doubled, tried;
+    double took;
+    int64_t since;
 };
 
 /* A decoder with its sequences. */

@@ -1,5 +1,6 @@
 #include "examples/llm/engine/tensors.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool lm_ok(etrt_status status, const char *doing, char *err) {
@@ -67,10 +68,42 @@ bool lm_shape(const struct lm *lm, const char *tensor, int64_t out[ETRT_MAX_RANK
     return lm_ok(etrt_shape(lm->kernel->session, lm_named(lm, tensor, name), out, rank), name, err);
 }
 
+/* What the session was given of an input, or a place for it; NULL: none is left. */
+static struct lm_sent *sent_of(struct lm *lm, const char *tensor) {
+    struct lm_sent *s = lm->sent;
+    for (; s < lm->sent + LM_INPUTS && s->name; s++)
+        if (!strcmp(s->name, tensor)) return s;
+    if (s == lm->sent + LM_INPUTS) return NULL;
+    s->name = tensor;
+    return s;
+}
+
+/* Notes N numbers, unless they are many: then copying them is not what takes time. */
+static void note(struct lm_sent *s, const void *data, int64_t n) {
+    enum { MOST = 1 << 13 };
+    if (n > MOST) return;
+    void *copy = realloc(s->data, (size_t)n * 4);
+    if (!copy) return;
+    memcpy(copy, data, (size_t)n * 4);
+    s->data = copy;
+    s->n = n;
+}
+
 bool lm_bind(struct lm *lm, const char *tensor, const void *data, int64_t n, char *err) {
     const struct lm_ahead *ahead = lm->kernel->ahead;
+    struct lm_sent *s = ahead ? NULL : sent_of(lm, tensor);
     char name[LM_NAME];
     if (ahead && !ahead->input(ahead->user, tensor, data, (size_t)n * 4, err)) return false;
-    return lm_ok(etrt_bind(lm->kernel->session, lm_named(lm, tensor, name), data, (size_t)n * 4),
-                 name, err);
+    if (s && s->n == n && !memcmp(s->data, data, (size_t)n * 4)) return true;
+    if (s) s->n = 0;
+    if (!lm_ok(etrt_bind(lm->kernel->session, lm_named(lm, tensor, name), data, (size_t)n * 4),
+               name, err))
+        return false;
+    if (s) note(s, data, n);
+    return true;
+}
+
+void lm_forget_inputs(struct lm *lm) {
+    for (int i = 0; i < LM_INPUTS; i++)
+        free(lm->sent[i].data);
 }

@@ -22,8 +22,10 @@ bool lm_set_dim(struct lm *, const char *dim, int64_t n, char *err);
 /* At the current dims. */
 bool lm_shape(const struct lm *, const char *name, int64_t out[ETRT_MAX_RANK], int *rank,
               char *err);
-/* N numbers of 4 bytes into an input. */
+/* N numbers, at least 1, of 4 bytes into an input; nothing is done where the session has them. NAME
+ * is kept. */
 bool lm_bind(struct lm *, const char *name, const void *data, int64_t n, char *err);
+void lm_forget_inputs(struct lm *); /* the session is no more */
 
 /* flat.c: encoders, whose launches take whole texts, one behind the other. */
 bool flat_is(const struct lm *);

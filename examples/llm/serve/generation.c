@@ -8,12 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LATE = 32 };
+
 struct source { /* one of the texts, as the engine knows it */
     struct generation *generation;
     int text;
     uint64_t id;
     double last;     /* when its last token came */
     atomic_int turn; /* enum engine_turn: is it known what may come? */
+    /* Nothing that it is made of ends it, so that its tokens may become text when the next launch
+     * runs: those that have not yet. Of the engine's thread. */
+    bool late, over;
+    int32_t ids[LATE];
+    int nids;
 };
 
 struct generation {
@@ -118,6 +125,15 @@ static bool mask(void *user, float *logits, int64_t vocab) {
     return answer_mask(source->generation->answer, source->text, logits);
 }
 
+/* With the lock held. */
+static void make_text(struct source *source) {
+    for (int i = 0; i < source->nids && !source->over; i++) {
+        struct engine_token token = {.id = source->ids[i], .logprob = NAN};
+        source->over = !answer_token(source->generation->answer, source->text, &token);
+    }
+    source->nids = 0;
+}
+
 static bool take_token(void *user, const struct engine_token *token) {
     struct source *source = user;
     struct generation *g = source->generation;
@@ -125,18 +141,24 @@ static bool take_token(void *user, const struct engine_token *token) {
     if (source->last > 0)
         metrics_observe(&g->model->metrics, INTER_TOKEN_LATENCY, now - source->last);
     source->last = now;
+    if (source->over) return false;
+    if (source->late && source->nids < LATE) {
+        source->ids[source->nids++] = token->id;
+        return true;
+    }
     pthread_mutex_lock(&g->lock);
+    make_text(source);
     bool more = answer_token(g->answer, source->text, token);
     if (more && answer_owes(g->answer, source->text)) ask_grammar(source);
     pthread_mutex_unlock(&g->lock);
     return more;
 }
 
-/* Waking the library takes longer than making the text of a token. */
 static void send_later(void *user) {
     struct source *source = user;
     struct generation *g = source->generation;
     pthread_mutex_lock(&g->lock);
+    make_text(source);
     if (answer_events(g->answer)->n) wake(g);
     pthread_mutex_unlock(&g->lock);
 }
@@ -146,6 +168,7 @@ static void take_end(void *user, const struct engine_result *result) {
     struct generation *g = source->generation;
     metrics_end(&g->model->metrics, result);
     pthread_mutex_lock(&g->lock);
+    make_text(source);
     g->complete = answer_end(g->answer, source->text, result);
     if (g->complete || answer_events(g->answer)->n) wake(g);
     pthread_mutex_unlock(&g->lock);
@@ -237,6 +260,7 @@ static bool submit(struct generation *g, struct fault *f) {
         g->sources[i].generation = g;
         g->sources[i].text = i;
         g->sources[i].turn = r->grammar ? TURN_WAIT : TURN_GO;
+        g->sources[i].late = !r->grammar && !r->logprobs && !r->nstops && !r->nstop_ids;
         jobs[i] = (struct engine_job){.prompt = prompt->v,
                                       .n = prompt->n,
                                       .most = r->most,
