@@ -279,7 +279,7 @@ static const cli_option options[] = {
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json; serve, run, "
      "embed, rerank: or a GGUF file",
      .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY | RUN | VECTORS,
-     .may = SERVE},
+     .may = SERVE, .bare = SERVE | RUN | VECTORS},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
      .may = GENERATE | SERVE | SCORE | PERPLEXITY | RUN | VECTORS},
@@ -427,7 +427,8 @@ static const cli_option options[] = {
      "most tokens of a launch (as many as the kernel takes)", .lo = 1, .hi = INT32_MAX,
      .may = SERVE},
     {"prompt-tokens", 0, CLI_INT, "N", TO(serve.chunk),
-     "most tokens of one prompt in a launch while texts are written (a quarter of a launch)",
+     "most tokens of one prompt in a launch while texts are written (a quarter of a launch; up to "
+     "all, where that takes hardly longer)",
      .lo = 1, .hi = INT32_MAX, .may = SERVE},
     {"launch-timeout", 0, CLI_REAL, "SECONDS", TO(serve.launch_seconds),
      "a launch that takes longer is ended, and fails (none is too long)", .hi = 86400,
@@ -469,10 +470,10 @@ static const cli_tool tool = {
     .name = "etllm",
     .summary = "serve a compiled language model",
     .usage = "generate --kernel K.hsaco --model DIR -p PROMPT [-p PROMPT]... [options]\n"
-             "serve --model MODEL.gguf|DIR [options]\n"
-             "run --model MODEL.gguf|DIR [options]\n"
-             "embed --model MODEL.gguf|DIR [-p TEXT]... [options]\n"
-             "rerank --model MODEL.gguf|DIR --query TEXT [-p TEXT]... [options]\n"
+             "serve [--model] MODEL.gguf|DIR [options]\n"
+             "run [--model] MODEL.gguf|DIR [options]\n"
+             "embed [--model] MODEL.gguf|DIR [-p TEXT]... [options]\n"
+             "rerank [--model] MODEL.gguf|DIR --query TEXT [-p TEXT]... [options]\n"
              "serve --kernel K.hsaco --model DIR [options]\n"
              "serve --kernel K.hsaco --models DIR,DIR,... [options]\n"
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "

@@ -66,6 +66,7 @@ typedef struct {
     void (*print)(const cli_tool *, FILE *);
     unsigned need, may; /* masks of the commands that need it, that may have it; of a tool without
                            commands, NEED is 1 or 0. No command: all may */
+    unsigned bare;      /* mask of the commands behind which a word is this option's value */
     unsigned reads;     /* CLI_OUTPUT: mask of the commands that read the file */
     bool files;         /* CLI_PAIRS: values are what CLI_INPUT takes */
     bool hidden;        /* works, but is not told */

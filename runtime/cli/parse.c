@@ -285,9 +285,17 @@ static int find_command(parser *p, const char *name) {
     return cli_wrong(p->tool, "there is no command '%s'", name);
 }
 
+/* The option whose value a word behind the command is, once; or NULL. */
+static const cli_option *find_bare(const parser *p) {
+    for (const cli_option *o = p->tool->options; p->command >= 0 && o->help; o++)
+        if (o->bare & 1u << p->command && !p->given[o - p->tool->options]) return o;
+    return NULL;
+}
+
 static int take_rest(parser *p, const char *text) {
-    const cli_option *o = p->tool->rest;
+    const cli_option *o = p->tool->rest, *bare = find_bare(p);
     if (p->tool->commands && p->command < 0) return find_command(p, text);
+    if (bare) return take_option(p, bare, text);
     bool list = o && (o->kind == CLI_LIST || o->kind == CLI_INPUTS);
     if (!o || (!list && p->nrest)) return cli_wrong(p->tool, "'%s' is one too many", text);
     p->nrest++;

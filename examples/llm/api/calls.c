@@ -25,8 +25,10 @@ bool calls_tools(const struct api_model *m, struct request *r, const char *name,
         if (!check_tool(json_array_get(v, i), i, f)) return false;
     if (!json_array_size(v)) return true;
     if (!m->tools)
-        return fault_set(f, 400, name, NULL,
-                         "this server was started without --tool-parser: 'tools' are not read");
+        return fault_set(
+            f, 400, name, NULL,
+            "'tools' are not read: the server was started without a --tool-parser, or with auto "
+            "for a model whose template shows none");
     r->tools = v;
     return true;
 }

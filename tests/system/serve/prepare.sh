@@ -13,7 +13,7 @@ once "$stories" second.log | cmp - said || die 'another text the second time'
 [ ! -s second.log ] || die "something was done again: $(cat second.log)"
 
 "$bin/../tests/unit/gguf/make_gguf" "$stories" tales.gguf bf16
-echo 'Once upon a time' | "$bin/etllm" run --model tales.gguf --cache cache --context 128 --slots 2 --max-tokens 12 > said.gguf 2> gguf.log ||
+echo 'Once upon a time' | "$bin/etllm" run tales.gguf --cache cache --context 128 --slots 2 --max-tokens 12 > said.gguf 2> gguf.log ||
     die "$(cat gguf.log)"
 cmp said said.gguf || die "another text of GGUF: $(cat said.gguf)"
 [ "$(find cache -maxdepth 1 | wc -l)" -eq 4 ] || die "the cache: $(find cache -maxdepth 1)"
@@ -37,7 +37,7 @@ grep -q 'etimport failed' broken.log || die "$(cat broken.log)"
 
 # Served under its own name, and others.
 kernel=
-"$bin/etllm" serve --model tales.gguf --cache cache --context 128 --slots 2 --port 0 --alias gpt-4o,other 2> server.log &
+"$bin/etllm" serve tales.gguf --cache cache --context 128 --slots 2 --port 0 --alias gpt-4o,other 2> server.log &
 server=$!
 for _ in $(seq 400); do
     ! grep -q '^etllm: ready: ' server.log || break
