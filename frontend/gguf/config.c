@@ -20,12 +20,13 @@ enum { NEED = 1 /* must be there */, SIGMOID = 2 /* as files number it */ };
     (GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3S | PATTERN | GGUF_COHERE2 | GGUF_PHI3 | GGUF_NEXT |  \
      GGUF_GPT_OSS)
 #define CAPS (GGUF_GEMMA2 | GGUF_GEMMA3S)
-#define RECURRENT (GGUF_LFM2S | GGUF_KIMI_LINEAR | GGUF_GRANITE_HYBRID | GGUF_NEMOTRON_H)
+#define RECURRENT                                                                                  \
+    (GGUF_LFM2S | GGUF_KIMI_LINEAR | GGUF_GRANITE_HYBRID | GGUF_NEMOTRON_H | GGUF_JAMBA)
 /* Sizes of heads that are not those of a decoder in general. */
-#define OTHER_HEADS (GGUF_LATENT | GGUF_GEMMA4 | GGUF_MAMBA2)
-#define OTHER_WIDTHS (GGUF_GEMMA4 | GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_QWEN3_5_MOE)
-#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2)
-#define NO_POSITIONS (GGUF_NEMOTRON_H | GGUF_MAMBA2 | GGUF_KIMI_LINEAR)
+#define OTHER_HEADS (GGUF_LATENT | GGUF_GEMMA4 | GGUF_MAMBAS)
+#define OTHER_WIDTHS (GGUF_GEMMA4 | GGUF_NEMOTRON_H | GGUF_MAMBAS | GGUF_QWEN3_5_MOE)
+#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBAS)
+#define NO_POSITIONS (MIXERS | GGUF_KIMI_LINEAR | GGUF_JAMBA)
 #define LEARNED GGUF_BERTS /* positions */
 #define TURNED (GGUF_ALL & ~LEARNED)
 #define SEES_ONE (GGUF_QWEN2_MOE | GGUF_QWEN3_NEXT | GGUF_QWEN3_5_MOE)
@@ -49,8 +50,8 @@ static const struct {
     uint64_t families;
     unsigned need;
 } rows[] = {
-    {"context_length", "max_position_embeddings", INT, TURNED & ~GGUF_MAMBA2, NEED},
-    {"context_length", NULL, NOTHING, LEARNED | GGUF_MAMBA2, 0},
+    {"context_length", "max_position_embeddings", INT, TURNED & ~GGUF_MAMBAS, NEED},
+    {"context_length", NULL, NOTHING, LEARNED | GGUF_MAMBAS, 0},
     {"embedding_length", "hidden_size", INT, GGUF_ALL, NEED},
     {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
     {"feed_forward_length", "intermediate_size", INT,
@@ -58,8 +59,8 @@ static const struct {
     {"feed_forward_length", "intermediate_size_mlp", INT, GGUF_LLAMA4, NEED},
     {"feed_forward_length", "intermediate_size", INT, GGUF_GEMMA3N, NEED},
     {"feed_forward_length", NULL, ELSE, OTHER_WIDTHS, 0},
-    {"attention.head_count", "num_attention_heads", INT, GGUF_ALL & ~GGUF_MAMBA2, NEED},
-    {"attention.head_count", NULL, NOTHING, GGUF_MAMBA2, 0},
+    {"attention.head_count", "num_attention_heads", INT, GGUF_ALL & ~GGUF_MAMBAS, NEED},
+    {"attention.head_count", NULL, NOTHING, GGUF_MAMBAS, 0},
     {"attention.head_count_kv", "num_key_value_heads", INT,
      GGUF_DECODERS & ~(RECURRENT | OTHER_HEADS), 0},
     {"attention.head_count_kv", NULL, ELSE, RECURRENT, NEED},
@@ -68,7 +69,7 @@ static const struct {
     {"attention.key_length", NULL, ELSE, OTHER_HEADS, 0},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL,
      GGUF_DECODERS & ~(COHERES | GGUF_STARCODER2 | GGUF_LFM2S | MIXERS), NEED},
-    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", REAL, GGUF_MAMBA2, NEED},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", REAL, GGUF_MAMBAS, NEED},
     {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", REAL, GGUF_NEMOTRON_H, 0},
     {"attention.layer_norm_epsilon", NULL, ELSE, GGUF_NEMOTRON_H, 0},
     {"attention.q_lora_rank", "q_lora_rank", INT, GGUF_LATENT, 0},
@@ -83,13 +84,15 @@ static const struct {
     {"ssm.state_size", "linear_key_head_dim", INT, GGUF_DELTA, NEED},
     {"ssm.group_count", "linear_num_key_heads", INT, GGUF_DELTA, NEED},
     {"ssm.time_step_rank", "linear_num_value_heads", INT, GGUF_DELTA, NEED},
-    {"ssm.conv_kernel", "mamba_d_conv", INT, GGUF_GRANITE_HYBRID, NEED},
-    {"ssm.state_size", "mamba_d_state", INT, GGUF_GRANITE_HYBRID, NEED},
-    {"ssm.group_count", "mamba_n_groups", INT, GGUF_GRANITE_HYBRID, NEED},
-    {"ssm.time_step_rank", "mamba_n_heads", INT, GGUF_GRANITE_HYBRID, NEED},
-    {"ssm.conv_kernel", "conv_kernel", INT, GGUF_NEMOTRON_H | GGUF_MAMBA2, NEED},
+    {"ssm.conv_kernel", "mamba_d_conv", INT, GGUF_BESIDE, NEED},
+    {"ssm.state_size", "mamba_d_state", INT, GGUF_BESIDE, NEED},
+    {"ssm.group_count", "mamba_n_groups", INT, GGUF_BESIDE & ~GGUF_JAMBA, NEED},
+    {"ssm.time_step_rank", "mamba_n_heads", INT, GGUF_BESIDE & ~GGUF_JAMBA, NEED},
+    {"ssm.time_step_rank", "mamba_dt_rank", INT, GGUF_JAMBA, NEED},
+    {"ssm.time_step_rank", "time_step_rank", INT, GGUF_MAMBA, NEED},
+    {"ssm.conv_kernel", "conv_kernel", INT, MIXERS, NEED},
     {"ssm.state_size", "ssm_state_size", INT, GGUF_NEMOTRON_H, NEED},
-    {"ssm.state_size", "state_size", INT, GGUF_MAMBA2, NEED},
+    {"ssm.state_size", "state_size", INT, GGUF_MAMBAS, NEED},
     {"ssm.group_count", "n_groups", INT, GGUF_NEMOTRON_H | GGUF_MAMBA2, NEED},
     {"ssm.time_step_rank", "mamba_num_heads", INT, GGUF_NEMOTRON_H, NEED},
     {"ssm.time_step_rank", "num_heads", INT, GGUF_MAMBA2, NEED},
@@ -130,9 +133,10 @@ static const struct {
     {"expert_count", "n_routed_experts", INT, ROUTED, NEED},
     {"expert_count", "n_routed_experts", INT, GGUF_NEMOTRON_H, 0},
     {"expert_count", "num_local_experts", INT, GGUF_GRANITE_HYBRID, 0},
-    {"expert_count", "num_experts", INT, GGUF_GEMMA4, 0},
+    {"expert_count", "num_experts", INT, GGUF_GEMMA4 | GGUF_JAMBA, 0},
     {"expert_used_count", "num_experts_per_token", INT, GGUF_KIMI_LINEAR, NEED},
-    {"expert_used_count", "num_experts_per_tok", INT, GGUF_NEMOTRON_H | GGUF_GRANITE_HYBRID, 0},
+    {"expert_used_count", "num_experts_per_tok", INT,
+     GGUF_NEMOTRON_H | GGUF_GRANITE_HYBRID | GGUF_JAMBA, 0},
     {"expert_used_count", "top_k_experts", INT, GGUF_GEMMA4, 0},
     {"expert_feed_forward_length", "intermediate_size", INT, GGUF_LLAMA4, NEED},
     {"expert_feed_forward_length", "moe_intermediate_size", INT, GGUF_KIMI_LINEAR, NEED},
@@ -488,6 +492,8 @@ static const struct {
      GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS | GGUF_GLM4 |
          GGUF_GLM4_MOE | GGUF_DOTS1 | GGUF_OLMO2 | GGUF_OLMO3 | GGUF_OLMOE | COHERES |
          GGUF_GRANITE_HYBRID | GGUF_LLAMA4},
+    {"attention_bias", "blk.0.attn_q.bias", GGUF_FALCON_H1},
+    {"mamba_rms_norm", "blk.0.ssm_norm.weight", GGUF_FALCON_H1},
     {"attention_out_bias", "blk.0.attn_output.bias", GGUF_SEED_OSS},
     {"mlp_bias", "blk.0.ffn_up.bias",
      GGUF_LLAMA | GGUF_SMOLLM3 | GGUF_ARCEE | GGUF_GRANITE | GGUF_SEED_OSS},

@@ -221,6 +221,81 @@ static bool put_nemotron(const struct gguf *g, const struct gguf_family *f, json
     return true;
 }
 
+/* How many times as wide as a layer states are. */
+static bool put_expand(const struct gguf *g, const struct gguf_family *f, json_t *config,
+                       const char *to, int64_t *inner) {
+    int64_t wide = field(config, "hidden_size");
+    if (!gguf_get_int(g, gguf_key(g, f, "ssm.inner_size"), 0, inner)) return false;
+    if (wide < 1 || *inner < 1 || *inner > INT32_MAX || *inner % wide)
+        return gguf_fail_key(g, f, "ssm.inner_size", "is no multiple of \"embedding_length\"");
+    put_int(config, to, *inner / wide);
+    return true;
+}
+
+static bool put_mamba(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    int64_t inner;
+    if (!put_expand(g, f, config, "expand", &inner)) return false;
+    put_int(config, "intermediate_size", inner);
+    put_bool(config, "use_bias", false);
+    put_bool(config, "use_conv_bias", of_some_layer(g, config, "ssm_conv1d.bias"));
+    return true;
+}
+
+/* Layers that have TENSOR come every so often, from one on. */
+static bool put_period(const struct gguf *g, json_t *config, const char *tensor, const char *every,
+                       const char *from) {
+    int64_t layers = field(config, "num_hidden_layers"), first = -1, period = layers;
+    for (int64_t l = 0; l < layers && period == layers; l++) {
+        if (!of_layer(g, l, tensor)) continue;
+        if (first >= 0) period = l - first;
+        if (first < 0) first = l;
+    }
+    for (int64_t l = 0; l < layers; l++)
+        if (!of_layer(g, l, tensor) == (first >= 0 && l % period == first))
+            return gguf_fail(g->fault,
+                             "%s: tensor \"%s\": layers that have it are not as far from each "
+                             "other, which is not supported",
+                             g->path, tensor);
+    put_int(config, every, period);
+    put_int(config, from, first < 0 ? layers : first);
+    return true;
+}
+
+static bool put_jamba(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    int64_t inner, heads;
+    if (!put_expand(g, f, config, "mamba_expand", &inner) || !one_count(g, f, config, &heads) ||
+        !put_period(g, config, "attn_q.weight", "attn_layer_period", "attn_layer_offset") ||
+        !put_period(g, config, "ffn_gate_inp.weight", "expert_layer_period", "expert_layer_offset"))
+        return false;
+    put_int(config, "num_key_value_heads", heads ? heads : field(config, "num_attention_heads"));
+    put_bool(config, "mamba_conv_bias", of_some_layer(g, config, "ssm_conv1d.bias"));
+    put_bool(config, "mamba_proj_bias", false);
+    if (field(config, "num_experts") < 1) put_int(config, "num_experts", 1);
+    return true;
+}
+
+/* Its factors are part of the weights that they are of. */
+static bool put_falcon_h1(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    static const char *const ones[] = {"embedding_multiplier",     "lm_head_multiplier",
+                                       "key_multiplier",           "attention_in_multiplier",
+                                       "attention_out_multiplier", "ssm_in_multiplier",
+                                       "ssm_out_multiplier"};
+    int64_t inner;
+    if (!put_inner(g, f, config, "mamba_n_heads", "mamba_d_head", NULL) ||
+        !gguf_get_int(g, gguf_key(g, f, "ssm.inner_size"), 0, &inner))
+        return false;
+    put_int(config, "mamba_d_ssm", inner);
+    put_int(config, "mamba_expand", 1); /* what it is of is said */
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        json_object_set_new(config, ones[i], json_real(1));
+    put_bool(config, "mamba_conv_bias", of_some_layer(g, config, "ssm_conv1d.bias"));
+    put_bool(config, "mamba_norm_before_gate", false);
+    put_bool(config, "mamba_proj_bias", false);
+    put_bool(config, "projectors_bias", false);
+    put_bool(config, "mlp_bias", false);
+    return true;
+}
+
 static bool put_mamba2(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     put_bool(config, "use_conv_bias", of_some_layer(g, config, "ssm_conv1d.bias"));
     return put_inner(g, f, config, "num_heads", "head_dim", "expand");
@@ -393,6 +468,9 @@ bool gguf_put_kind(const struct gguf *g, const struct gguf_family *f, json_t *co
         {GGUF_DELTA, put_delta},
         {GGUF_GRANITE_HYBRID, put_granite},
         {GGUF_NEMOTRON_H, put_nemotron},
+        {GGUF_MAMBA, put_mamba},
+        {GGUF_JAMBA, put_jamba},
+        {GGUF_FALCON_H1, put_falcon_h1},
         {GGUF_MAMBA2, put_mamba2},
         {GGUF_GEMMA3N, put_sparsity},
         {GGUF_ENCODERS, put_tables},

@@ -52,6 +52,9 @@ static const struct gguf_family families[] = {
      "granitemoehybrid", DECODER},
     {GGUF_NEMOTRON_H, "nemotron_h", NULL, "NemotronHForCausalLM", "nemotron_h", BACKBONE},
     {GGUF_NEMOTRON_H, "nemotron_h_moe", NULL, "NemotronHForCausalLM", "nemotron_h", BACKBONE},
+    {GGUF_MAMBA, "mamba", NULL, "MambaForCausalLM", "mamba", BACKBONE},
+    {GGUF_JAMBA, "jamba", NULL, "JambaForCausalLM", "jamba", DECODER},
+    {GGUF_FALCON_H1, "falcon-h1", NULL, "FalconH1ForCausalLM", "falcon_h1", DECODER},
     {GGUF_MAMBA2, "mamba2", NULL, "Mamba2ForCausalLM", "mamba2", BACKBONE},
     {GGUF_LLAMA4, "llama4", NULL, "Llama4ForCausalLM", "llama4_text", DECODER},
     {GGUF_GPT_OSS, "gpt-oss", NULL, "GptOssForCausalLM", "gpt_oss", DECODER},
@@ -69,16 +72,17 @@ static const struct gguf_family families[] = {
 #define BEHIND (GGUF_EXAONE4 | GGUF_OLMO2 | GGUF_OLMO3)
 /* Before the second half, by that name. */
 #define SECOND (GGUF_SEED_OSS | GGUF_GLM4_MOE | GGUF_DELTA | GGUF_GPT_OSS)
-#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBA2) /* a layer is one of several things */
+#define MIXERS (GGUF_NEMOTRON_H | GGUF_MAMBAS) /* a layer is one of several things */
+#define FORWARD (GGUF_JAMBA | GGUF_FALCON_H1)  /* a second half by that name */
 /* In front alone. */
-#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S | MIXERS))
+#define PLAIN (GGUF_DECODERS & ~(SANDWICH | BEHIND | SECOND | GGUF_LFM2S | MIXERS | FORWARD))
 #define FUSED (GGUF_GLM4 | GGUF_PHI3) /* gate and up in one tensor */
 #define SEES_ONE (GGUF_QWEN2_MOE | GGUF_QWEN3_NEXT | GGUF_QWEN3_5_MOE) /* an expert, by a gate */
 #define QWEN_LIKE (SEES_ONE | GGUF_QWEN3_MOE | GGUF_OLMOE)
 #define SHARED (GGUF_SIGMOIDS | GGUF_ERNIE_MOE | GGUF_DEEPSEEKS) /* experts that all tokens see */
 #define AS_DENSE (QWEN_LIKE | SHARED) /* experts' parts are called as a dense layer's */
-#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_KIMI_LINEAR)         /* w1, w2, w3 */
-#define OTHERWISE (MIXERS | GGUF_GRANITE_HYBRID | GGUF_LLAMA4 | GGUF_GPT_OSS) /* by other names */
+#define BY_NUMBER (GGUF_MIXTRAL | GGUF_MINIMAX_M2 | GGUF_KIMI_LINEAR) /* w1, w2, w3 */
+#define OTHERWISE (MIXERS | GGUF_BESIDE | GGUF_LLAMA4 | GGUF_GPT_OSS) /* by other names */
 #define DENSE (GGUF_DECODERS & ~(BY_NUMBER | QWEN_LIKE | OTHERWISE))
 #define HEAD_NORMS                                                                                 \
     (GGUF_QWEN3 | GGUF_QWEN3_MOE | GGUF_GEMMA3S | BEHIND | GGUF_OLMOE | GGUF_SIGMOIDS |            \
@@ -97,6 +101,28 @@ static const struct {
     uint64_t families;
     unsigned change;
 } names[] = {
+    {"#ssm_a", "#mixer.A_log", GGUF_MAMBA, GGUF_LOG},
+    {"#ssm_x.weight", "#mixer.x_proj.weight", GGUF_MAMBA, 0},
+    {"#ssm_dt.weight", "#mixer.dt_proj.weight", GGUF_MAMBA, 0},
+    {"#ssm_dt.bias", "#mixer.dt_proj.bias", GGUF_MAMBA, 0},
+    {"#ssm_a", "#mamba.A_log", GGUF_JAMBA, GGUF_LOG},
+    {"#ssm_x.weight", "#mamba.x_proj.weight", GGUF_JAMBA, 0},
+    {"#ssm_dt.weight", "#mamba.dt_proj.weight", GGUF_JAMBA, 0},
+    {"#ssm_dt.bias", "#mamba.dt_proj.bias", GGUF_JAMBA, 0},
+    {"#ssm_dt_norm.weight", "#mamba.dt_layernorm.weight", GGUF_JAMBA, 0},
+    {"#ssm_b_norm.weight", "#mamba.b_layernorm.weight", GGUF_JAMBA, 0},
+    {"#ssm_c_norm.weight", "#mamba.c_layernorm.weight", GGUF_JAMBA, 0},
+    {"output_norm.weight", "model.final_layernorm.weight", FORWARD, 0},
+    {"#ffn_norm.weight", "#pre_ff_layernorm.weight", FORWARD, 0},
+    {"#ffn_gate.weight", "#feed_forward.gate_proj.weight", FORWARD, 0},
+    {"#ffn_up.weight", "#feed_forward.up_proj.weight", FORWARD, 0},
+    {"#ffn_down.weight", "#feed_forward.down_proj.weight", FORWARD, 0},
+    {"#ffn_gate_inp.weight", "#feed_forward.router.weight", GGUF_JAMBA, GGUF_ROUTER},
+    {"#ffn_gate_exps.weight", "#feed_forward.experts.{e}.gate_proj.weight", GGUF_JAMBA,
+     GGUF_EXPERTS},
+    {"#ffn_up_exps.weight", "#feed_forward.experts.{e}.up_proj.weight", GGUF_JAMBA, GGUF_EXPERTS},
+    {"#ffn_down_exps.weight", "#feed_forward.experts.{e}.down_proj.weight", GGUF_JAMBA,
+     GGUF_EXPERTS},
     {"token_embd.weight", "backbone.embeddings.weight", MIXERS, 0},
     {"output_norm.weight", "backbone.norm_f.weight", MIXERS, 0},
     {"#attn_norm.weight", "#norm.weight", MIXERS, 0},
@@ -122,14 +148,14 @@ static const struct {
     {"#ssm_d", "#mixer.D", MIXERS, GGUF_FLAT},
     {"#ssm_norm.weight", "#mixer.norm.weight", MIXERS, GGUF_FLAT},
     {"#ssm_out.weight", "#mixer.out_proj.weight", MIXERS, 0},
-    {"#ssm_in.weight", "#mamba.in_proj.weight", GGUF_GRANITE_HYBRID, 0},
-    {"#ssm_conv1d.weight", "#mamba.conv1d.weight", GGUF_GRANITE_HYBRID, GGUF_TAPS},
-    {"#ssm_conv1d.bias", "#mamba.conv1d.bias", GGUF_GRANITE_HYBRID, 0},
-    {"#ssm_dt.bias", "#mamba.dt_bias", GGUF_GRANITE_HYBRID, 0},
-    {"#ssm_a", "#mamba.A_log", GGUF_GRANITE_HYBRID, GGUF_LOG | GGUF_FLAT},
-    {"#ssm_d", "#mamba.D", GGUF_GRANITE_HYBRID, GGUF_FLAT},
-    {"#ssm_norm.weight", "#mamba.norm.weight", GGUF_GRANITE_HYBRID, GGUF_FLAT},
-    {"#ssm_out.weight", "#mamba.out_proj.weight", GGUF_GRANITE_HYBRID, 0},
+    {"#ssm_in.weight", "#mamba.in_proj.weight", GGUF_BESIDE, 0},
+    {"#ssm_conv1d.weight", "#mamba.conv1d.weight", GGUF_BESIDE, GGUF_TAPS},
+    {"#ssm_conv1d.bias", "#mamba.conv1d.bias", GGUF_BESIDE, 0},
+    {"#ssm_dt.bias", "#mamba.dt_bias", GGUF_BESIDE, 0},
+    {"#ssm_a", "#mamba.A_log", GGUF_BESIDE, GGUF_LOG | GGUF_FLAT},
+    {"#ssm_d", "#mamba.D", GGUF_BESIDE, GGUF_FLAT},
+    {"#ssm_norm.weight", "#mamba.norm.weight", GGUF_BESIDE, GGUF_FLAT},
+    {"#ssm_out.weight", "#mamba.out_proj.weight", GGUF_BESIDE, 0},
     {"#ffn_gate.weight", "#shared_mlp.input_linear.weight", GGUF_GRANITE_HYBRID, GGUF_GATE_UP},
     {"#ffn_gate_shexp.weight", "#shared_mlp.input_linear.weight", GGUF_GRANITE_HYBRID,
      GGUF_GATE_UP},

@@ -28,11 +28,16 @@ FIELDS = {
     "granitemoehybrid": {"layer_types": ["mamba", "attention", "mamba"], "max_position_embeddings": 1 << 20},
     "granite4_dense": {"layer_types": ["mamba", "attention", "mamba"], "max_position_embeddings": 1 << 20},
     "nemotron_h": {"max_position_embeddings": 1 << 20},
+    # Its factors become part of the weights.
+    "falcon_h1": {**dict.fromkeys(("embedding_multiplier", "lm_head_multiplier", "key_multiplier", "attention_in_multiplier",
+                                   "attention_out_multiplier", "ssm_in_multiplier", "ssm_out_multiplier"), 1.0),
+                  "mlp_multipliers": [1, 1], "ssm_multipliers": [1] * 5},
     "llama4_text": {"attention_chunk_size": 8192, "attn_scale": 0.1, "floor_scale": 8192},
 }
 NAMES = """smollm3 arcee granite ministral3 seed_oss ernie4_5 ernie4_5_moe exaone4 olmo2 olmo3 olmoe glm4 glm4_moe dots1 minimax_m2 cohere
 cohere2 starcoder2 phi3 longrope lfm2 lfm2_moe deepseek_v2 deepseek_v3 deepseek_v3_noq kimi_linear qwen3_next qwen3_5 qwen3_5_moe
-granitemoehybrid granite4_dense nemotron_h mamba2 llama4_text gemma3n gemma4 gemma4_moe gpt_oss""".split()
+granitemoehybrid granite4_dense nemotron_h mamba2 mamba jamba falcon_h1 llama4_text gemma3n gemma4 gemma4_moe
+gpt_oss""".split()
 # What the converter calls a tensor where transformers writes another name.
 RENAMED = {"kimi_linear": ("layers.0.block_sparse_moe.", "layers.0.mlp.")}
 

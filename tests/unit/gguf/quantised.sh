@@ -48,7 +48,8 @@ for m in mixtral:q4_1 qwen2_moe:q8_0+q5_1 qwen3:nvfp4 qwen3_moe:mxfp4 gemma:iq4_
     same ${m%:*} ${m#*:}
 done
 # Tensors that are taken apart, put together or in another order.
-for m in qwen3_next:q4_0 qwen3_5:q4_1 qwen3_5_moe:q5_0 granitemoehybrid:q8_0 nemotron_h:q5_1 llama4_text:q8_0 gemma3n:q4_0 gemma4_moe:iq4_nl kimi_linear:q8_0 gpt_oss:mxfp4; do
+for m in qwen3_next:q4_0 qwen3_5:q4_1 qwen3_5_moe:q5_0 granitemoehybrid:q8_0 nemotron_h:q5_1 llama4_text:q8_0 gemma3n:q4_0 gemma4_moe:iq4_nl kimi_linear:q8_0 gpt_oss:mxfp4 \
+    mamba:q4_0 jamba:q8_0 falcon_h1:q4_1; do
     remade ${m%:*} ${m#*:}
 done
 remade deepseek_v2 q8_0 4e-3
