@@ -40,6 +40,7 @@ struct imp_options {
     int bf16_frequencies; /* 1: rope's are rounded to bf16 */
     const char *cache;    /* type of kept keys and values, or NULL */
     int f16_products;     /* 1: quantised weights are f16 in products, not bf16 */
+    const char *results;  /* type that experts' results are kept in, or NULL: as summed up, f32 */
     int64_t page, pages;  /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                              for every position of every slot */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */

@@ -46,6 +46,11 @@ static const char *product_name(int i) {
     return names[i];
 }
 
+static const char *results_name(int i) {
+    static const char *const names[] = {"bf16", "f16", NULL};
+    return names[i];
+}
+
 static const char *cache_name(int i) {
     static const char *const names[] = {"bf16", "f16", "f32", NULL};
     return names[i];
@@ -122,6 +127,16 @@ static const char *find_template(const struct imp_options *o, struct imp_config 
     return NULL;
 }
 
+/* Did the template round what --results is about? */
+static bool rounds_results(const struct imp_options *o, const struct imp_filled *filled,
+                           const struct imp_config *c, const char *architecture) {
+    if (!o->results || strstr(filled->text, et_printf(c->arena, " = %s(grouped(", o->results)))
+        return true;
+    imp_error(c->report, "etimport", "--results %s: %s has no results of experts that it rounds",
+              o->results, architecture);
+    return false;
+}
+
 static bool import_config(struct imp_options *o, struct imp_config *c) {
     char err[ETRT_ST_ERR];
     struct imp_source from;
@@ -135,6 +150,7 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
     }
     if (st) imp_config_tensors(c, st);
     bool ok = imp_template_fill(&from, c, o, st, architecture, &filled) &&
+              rounds_results(o, &filled, c, architecture) &&
               imp_config_unused(c, o, architecture) &&
               imp_check_weights(&filled, c, from.name, st, o);
     etrt_st_close(st);
@@ -206,6 +222,10 @@ static const cli_option options[] = {
      "the type that quantised weights are converted to in products: bf16 (the default) or f16, "
      "which needs activations below 65504",
      .names = product_name},
+    {"results", 0, CLI_TEXT, NULL, TO(results),
+     "the type that results of experts are rounded to before they are added up: bf16 or f16, which "
+     "needs them below 65504 (off by default: prompts take 6 % less time with it)",
+     .names = results_name},
     {"cache", 0, CLI_TEXT, NULL, TO(cache),
      "the type of kept keys and values (bf16 as a rule, of mixtures f16)", .names = cache_name},
     {"paged", 0, CLI_INT, "POSITIONS", TO(page),

@@ -465,6 +465,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
                            : o->wide ? "f32"
                                      : "bf16")},
         {"cache_asked", imp_bool(o->cache)},
+        {"results", imp_text(o->results ? o->results : "")},
     };
     for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
         imp_variable_set(t, vars[i].name, &vars[i].value);

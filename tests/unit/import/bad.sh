@@ -310,6 +310,7 @@ bad_arch unpaged BertModel '"type_vocab_size": 0' 'field "type_vocab_size" is 0'
 bad_arch huge_window MistralForCausalLM '"sliding_window": 99999999999' '"sliding_window" is 99999999999'
 
 # ---- command line ----
+options='--results f16' && refuses plain '--results f16: LlamaForCausalLM has no results of experts that it rounds'
 options='--paged 16' && refuses plain 'no whole number of pages'
 options='--template no_such.etg.in' && refuses plain 'no_such.etg.in'
 options='--context 100' && refuses plain 'beyond the model'
