@@ -8,6 +8,10 @@
  * that fails. WHOLE: all of it where G is what one of several devices computes. */
 typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi, bool whole);
 
+/* As et_passes_run. Of a machine whose CUs hold several workgroups it decides how many CUs there
+ * are for these: beside.c. */
+bool et_passes_beside(et_graph *g, const et_pass_options *, et_program **out_program);
+
 /* So many CUs, ascending and fewer than the machine has. */
 enum { ET_MAX_WIDTHS = 3 };
 typedef struct {

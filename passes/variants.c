@@ -185,7 +185,7 @@ static bool add(struct variants *v, et_program *base, const int *end, int n, et_
         if (!g) return false;
         et_finding *f = v->placed ? et_finding_note(v->opt, g) : NULL;
         if (f) f->place = v->placed->place;
-        if (!et_passes_run(g, v->opt, &part)) return false;
+        if (!(on.most ? et_passes_run : et_passes_beside)(g, v->opt, &part)) return false;
         base->variant[base->nvariants++] = (et_variant){to, on.least, on.most, part};
         lo = to + 1;
     }

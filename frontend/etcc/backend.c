@@ -186,7 +186,10 @@ static et_program *lower_once(et_graph *g, et_program *from, const et_options *o
     const et_widths *widths = o->widths.n ? &o->widths : NULL;
     et_program *p = narrow ? et_make_variants(g, passes, variants, widths, narrow, ctx) : NULL;
     if (et_diag_errors(g->diags)) return NULL; /* variants add up in other orders */
-    return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
+    if (p) return p;
+    return from                              ? et_passes_resume(g, from, passes, &p) ? p : NULL
+           : et_passes_beside(g, passes, &p) ? p
+                                             : NULL;
 }
 
 /* P, which was made with a weight stream, or the same without one, whose tiles are claimed. */

@@ -40,6 +40,18 @@ grep -q '"nvvm.minctasm"="2"' want.ll || die "registers of one workgroup alone"
 refuses 1 'the text is for 2 on a CU' "$bin/etcc" text.eti --target=sm_90 --occupancy=1 --emit-llvm=none.ll
 refuses 2 '' "$bin/etcc" "$mlp" --occupancy=3 --emit-llvm=none.ll
 
+# ---- tiles are for as many CUs as there are workgroups where weights stream, and else for all halves
+"$bin/etimport" "$src/bench/models/llama-3.2-1b" --config-only --max-tokens 8 --name decoder -o decoder.etg
+cp "$src/bench/models/mixer/mixer.etg" images.etg
+tiles() { awk -v on="$1" '/^variant/ { p = / on / == on; next } p' text.eti | grep -E '^ *(contract|task|ring) '; }
+for m in decoder:0 images:1; do
+    "$bin/etcc" "${m%:*}.etg" --machine=H200 --occupancy=2 --widths=132 --variants=1 --to=scheduled -o text.eti
+    tiles 1 > each && tiles 0 > chosen
+    differ=0
+    cmp -s each chosen || differ=1
+    [ $differ = "${m#*:}" ] || die "${m%:*}: tiles of $(cat chosen), where those for 132 workgroups are $(cat each)"
+done
+
 # ---- beside each other
 for m in mlp encoder; do
     "$bin/etcc" "$src/examples/$m/$m.etg" --occupancy=2 -o $m.hsaco
