@@ -11,7 +11,9 @@ enum {
     MOST_ROWS = 32,   /* of queries in a tile */
     MOST_BESIDE = 16, /* and whose heads are columns, each with its sums in local memory: */
     BESIDE_BYTES = 144 << 10,
-    MANY_ROUNDS = 3,    /* of tiles of a row, from which on rows share theirs */
+    MANY_ROUNDS = 3, /* of tiles of a row, from which on rows share theirs */
+    SHORT = 8192, /* positions that there may be, up to which texts beside a prompt wait less where
+                     tiles have few rows; of more each tile's way through them is what takes long */
     LARGE_LDS = 1 << 17 /* for a tile of rows, beside what other tasks' loads need */
 };
 
@@ -119,7 +121,7 @@ static void store(et_tiler *t, const struct names *names, const et_step *s, et_e
  * may have a sequence for each row do best with that, and those of few tiles. */
 static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_per) {
     const et_machine *m = t->opt->machine;
-    int64_t lo, hi, heads = 1;
+    int64_t lo, hi, positions = INT64_MAX, heads = 1;
     int per = gr->shared;
     while (gr->shared % per || per > MAX_HEADS || per > m->waves)
         per--;
@@ -132,7 +134,8 @@ static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_pe
         return 0;
     int64_t rows = m->waves / per * 16, tiles = (hi + 15) / 16 * (heads / gr->shared);
     if (rows > MOST_ROWS) rows = MOST_ROWS;
-    return tiles <= m->cus ? 16 : (int)rows;
+    et_bounds(t->x, et_var_extent(t->x, gr->pvar), &lo, &positions);
+    return tiles <= m->cus && positions <= SHORT ? 16 : (int)rows;
 }
 
 /* The same in the order of a variant in which heads are columns, so that more columns are other

@@ -1,6 +1,6 @@
 #!/bin/sh
 # attend_prices.sh BIN SRC FOLDER: attention of one row of queries is priced by its plan: a scheduled program with another one, which etcc obeys, is
-# predicted to take another time, by the simulator and task by task, and --explain says how it is done.
+# predicted to take another time, by the simulator and task by task, and --explain says how it is done. How many rows a tile has.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
 bin=$1 src=$2
@@ -40,3 +40,11 @@ changed 's/positions [0-9]* depth [0-9]*/positions 1 depth 1/' 'of them 1 positi
 machine=--machine=./h100.machine
 changed 's/columns heads [0-9]*/columns heads 2/' 'columns are heads'
 changed 's/columns heads [0-9]*/lanes heads 2 lane 8/; s/positions [0-9]*/positions 1/' 'by lanes'
+
+# Several rows: beside each other in small tiles, or in large ones where the way through all positions is long.
+rows_of() { # POSITIONS
+    sed "s/in 8..8/in 65..256/; s/ 4096, / $1, /; s/\[2, 1/[2, 8/; s/N, 8/N, 16/" one.etg > rows.etg
+    "$bin/etcc" rows.etg --machine=H100 --variants=1 --to scheduled -o rows.eti
+    sed -n 's/.* rows \[i < \([0-9]*\) .*/\1/p' rows.eti
+}
+[ "$(rows_of 8192) $(rows_of 16384)" = '16 32' ] || die "rows of a tile: $(rows_of 8192) of 8192 positions, $(rows_of 16384) of 16384"
