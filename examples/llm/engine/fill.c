@@ -213,7 +213,10 @@ static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompt
 
 /* ---- together or in turns ---- */
 
-enum { AGAIN = 32 }; /* so many launches with prompts, and the other way is tried again */
+enum {
+    AGAIN = 32, /* launches with prompts, and the other way is tried again: */
+    LONG = 3,   /* unless prompts take so many times as long as texts, which would wait twice */
+};
 
 /* Whether prompts are read beside texts or in launches of their own, between two of texts, is
  * decided by what a token of a prompt took in either: weights are read once where they are
@@ -224,6 +227,7 @@ static bool go_apart(struct engine *e) {
     if (!w->text || !n[0]) return false;
     if (!n[1]) return true;
     bool apart = s[1] * n[0] < s[0] * n[1];
+    if (!apart && w->more > LONG * w->text) return false;
     return ++w->turn % AGAIN ? apart : !apart;
 }
 
@@ -271,6 +275,7 @@ void fill_learn(struct engine *e, double seconds) {
     if (!w->text || (!apart && !e->stats.last_texts)) return;
     if (!apart) learn_chunk(e, seconds);
     double more = apart ? seconds : seconds > w->text ? seconds - w->text : 0;
+    if (!apart) w->more = more;
     w->seconds[apart] = w->seconds[apart] * KEPT / OF + more;
     w->tokens[apart] = w->tokens[apart] * KEPT / OF + (double)prompts;
 }

@@ -45,6 +45,7 @@ struct slot {
 struct ways {
     double text;                  /* seconds of a launch of texts; 0: not known yet */
     double seconds[2], tokens[2]; /* that prompts took, and how many: together, apart */
+    double more;                  /* seconds of the last launch of both beyond those of texts */
     int64_t turn;
     bool apart; /* the launch has prompts alone, for which texts wait */
     bool held;  /* prompts have waited for one of texts */

@@ -143,6 +143,10 @@ static double cheaper_together(int64_t texts, int64_t prompts) {
     return 1 + (texts && prompts ? 0.25 : 0);
 }
 
+static double long_prompts(int64_t texts, int64_t prompts) {
+    return (texts ? 1 : 0) + (prompts ? 9 : 0) + (prompts && !texts ? 21 : 0);
+}
+
 /* Prompts go beside texts or apart from them, as takes less; texts then have every second launch.
  */
 START_TEST(the_cheaper_way_is_gone) {
@@ -157,6 +161,9 @@ START_TEST(the_cheaper_way_is_gone) {
     e.ways.held = false;
     apart = read_all(&e, cheaper_together);
     EXPECT(apart > 0 && apart < 30);
+    set_up(&e, &o, &lm, 20, 1, LONGEST);
+    e.ways.held = false;
+    EXPECT(read_all(&e, long_prompts) == 1); /* which is not tried again */
 }
 END_TEST
 
