@@ -2,6 +2,7 @@
  * hands on. */
 #include "examples/llm/cluster/cluster.h"
 #include "examples/llm/cluster/message.h"
+#include "examples/llm/cluster/nccl.h"
 #include "examples/llm/engine/lm.h"
 #include <stdio.h>
 
@@ -12,6 +13,10 @@ static struct head {
     bool ready; /* all ranks have said that they are */
 } head;
 
+static void begin(void *user) {
+    if (((struct head *)user)->wire->nccl) nccl_enter();
+}
+
 /* They load their weights; one that cannot ends all processes. */
 static bool open_others(void *user, struct lm_kernel *k, char *err) {
     struct head *h = user;
@@ -21,6 +26,7 @@ static bool open_others(void *user, struct lm_kernel *k, char *err) {
         return llm_fail(
             err, "the head's kernel has no input " LM_STAGE_IN ": etcc --layers=%d/%d makes it",
             h->wire->ranks, h->wire->ranks);
+    if (h->wire->nccl && !nccl_bind(k->model, k->session, err)) return false;
     for (int r = 1; !h->ready && r < h->wire->ranks; r++)
         if (!wire_next(h->wire, r, WIRE_READY, 0, &bytes, err) ||
             !wire_take(h->wire, r, WIRE_READY, &none, bytes ? 1 : 0, err))
@@ -69,6 +75,7 @@ static bool launch_others(void *user, struct lm_kernel *k, char *err) {
 
 void head_begin(struct wire *w) {
     static const struct lm_ahead ahead = {.user = &head,
+                                          .begin = begin,
                                           .open = open_others,
                                           .dim = tell_dim,
                                           .input = tell_input,

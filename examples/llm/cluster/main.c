@@ -1,9 +1,10 @@
 /* etcluster - one model in several processes that MPI starts, each with a part of its layers.
  *
- *     mpirun -n 3 etcluster [--limit SECONDS] COMMAND OF etllm
+ *     mpirun -n 3 etcluster [--limit SECONDS] [--wire auto|mpi|nccl] COMMAND OF etllm
  *
  * In all arguments %s is the number of a rank's stage, %l its number among those of its machine. */
 #include "examples/llm/cluster/cluster.h"
+#include "examples/llm/cluster/nccl.h"
 #include "examples/llm/options.h"
 #include <signal.h>
 #include <stdio.h>
@@ -11,9 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* TEXT with the numbers of this rank. The caller frees it; NULL: no memory. */
+/* The device in the context that NCCL sends from. */
+static const char current[] = "cuda:current";
+
+/* TEXT with the numbers of this rank, and room for CURRENT in it. The caller frees it; NULL: no
+ * memory. */
 static char *numbered(const struct wire *w, const char *text) {
-    char *out = malloc(16 * strlen(text) + 1), *at = out;
+    char *out = malloc(16 * strlen(text) + sizeof current), *at = out;
     for (; out && *text; text++) {
         if (text[0] != '%' || (text[1] != 's' && text[1] != 'l')) {
             *at++ = *text;
@@ -26,7 +31,7 @@ static char *numbered(const struct wire *w, const char *text) {
 }
 
 /* What follows --NAME in ARGV, as "--NAME=VALUE" or two arguments; NULL: nothing does. */
-static const char *value_of(int argc, char **argv, const char *name) {
+static char *value_of(int argc, char **argv, const char *name) {
     size_t n = strlen(name);
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0 || strncmp(argv[i] + 2, name, n) != 0) continue;
@@ -55,25 +60,46 @@ static bool run_stage(const struct wire *w, int argc, char **argv, char *err) {
     return read_stage(argc, argv, &o, err) && stage_run(w, &o, err);
 }
 
+/* What follows NAME where that comes first, both taken out; NULL: it does not. */
+static const char *taken(int *argc, char ***argv, const char *name) {
+    if (*argc < 3 || strcmp((*argv)[1], name) != 0) return NULL;
+    *argc -= 2;
+    *argv += 2;
+    return (*argv)[0];
+}
+
+/* How stages hand on, the same in all, as `--wire` says: NCCL or MPI, or NCCL where all can.
+ * DEVICE, the rank's own or NULL, becomes CURRENT for NCCL. */
+static bool choose_wire(struct wire *w, const char *how, char *device, char *err) {
+    char why[LLM_ERR] = "";
+    if (strcmp(how, "auto") != 0 && strcmp(how, "mpi") != 0 && strcmp(how, "nccl") != 0)
+        return llm_fail(err, "--wire %s: write auto, mpi or nccl", how);
+    if (!strcmp(how, "mpi")) return true;
+    w->nccl = nccl_open(w, device ? device : "auto", why);
+    if (w->nccl) strcpy(device, current);
+    if (!w->nccl && !strcmp(how, "nccl"))
+        return llm_fail(err, "--wire nccl: %s", *why ? why : "another rank cannot");
+    if (!w->rank)
+        fprintf(stderr, "etcluster: stages hand on over %s%s%s\n", w->nccl ? "NCCL" : "MPI",
+                *why ? ": " : "", why);
+    return true;
+}
+
 /* The limits of stages differ, so that of those that wait for each other the one nearest to what
  * is lost says so first. */
 static bool read_limit(struct wire *w, int *argc, char ***argv, char *err) {
     const double each = 0.25;
-    w->limit = 10;
-    if (*argc > 2 && !strcmp((*argv)[1], "--limit")) {
-        char *end;
-        w->limit = strtod((*argv)[2], &end);
-        if (*end || !(w->limit >= 0.1 && w->limit <= 86400))
-            return llm_fail(err, "--limit %s: write seconds, from 0.1 to 86400", (*argv)[2]);
-        *argc -= 2;
-        *argv += 2;
-    }
+    const char *text = taken(argc, argv, "--limit");
+    char *end = "";
+    w->limit = text ? strtod(text, &end) : 10;
+    if (*end || !(w->limit >= 0.1 && w->limit <= 86400))
+        return llm_fail(err, "--limit %s: write seconds, from 0.1 to 86400", text);
     w->limit += each * wire_stage(w, w->rank);
     return true;
 }
 
 /* Threads that MPI makes leave signals to this one. */
-static bool start(struct wire *w, int *argc, char ***argv, char *err) {
+static bool start(struct wire *w, int *argc, char ***argv, const char **out_wire, char *err) {
     sigset_t ours, before;
     sigemptyset(&ours);
     sigaddset(&ours, SIGTERM);
@@ -82,20 +108,28 @@ static bool start(struct wire *w, int *argc, char ***argv, char *err) {
     sigprocmask(SIG_BLOCK, &ours, &before);
     bool good = wire_open(w, argc, argv, err);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return good && read_limit(w, argc, argv, err);
+    *out_wire = "auto";
+    if (!good || !read_limit(w, argc, argv, err)) return false;
+    const char *how = taken(argc, argv, "--wire");
+    if (how) *out_wire = how;
+    return true;
 }
 
 int main(int argc, char **argv) {
     struct wire w = {0};
     char err[LLM_ERR] = "", who[64];
+    const char *how;
     int status = 1;
-    bool good = start(&w, &argc, &argv, err);
+    bool good = start(&w, &argc, &argv, &how, err);
     char **own = good ? calloc((size_t)argc + 1, sizeof *own) : NULL;
     for (int i = 0; own && i < argc; i++)
         if (!(own[i] = numbered(&w, argv[i]))) good = llm_fail(err, "out of memory");
     if (good && own) {
         fprintf(stderr, "etcluster: %s, process %d\n", wire_name(&w, w.rank, who), (int)getpid());
-        if (w.rank) {
+        good = choose_wire(&w, how, value_of(argc, own, "device"), err);
+        if (!good) {
+            status = 1;
+        } else if (w.rank) {
             good = run_stage(&w, argc, own, err);
             status = 0;
         } else {
@@ -113,6 +147,7 @@ int main(int argc, char **argv) {
         llm_complain("%s: %s", wire_name(&w, w.rank, who), err);
         wire_abort();
     }
+    if (w.nccl) nccl_close();
     wire_close();
     return status;
 }

@@ -1,4 +1,5 @@
 #include "examples/llm/cluster/message.h"
+#include "examples/llm/cluster/nccl.h"
 #include "examples/llm/engine/lm.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,13 +86,9 @@ bool handed(const etrt_model *m, etrt_session *s, const char *name, size_t *out_
 
 static bool take_tensor(const struct wire *w, int from, etrt_session *s, const char *name,
                         size_t bytes, char *err) {
-    char who[64];
     size_t sent;
+    if (w->nccl) return nccl_take(w, from, name, bytes, err);
     if (!wire_next(w, from, WIRE_TENSOR, w->limit, &sent, err)) return false;
-    if (sent != bytes)
-        return llm_fail(err,
-                        "%s hands on %zu bytes of %s, and %zu are needed: kernels of one model",
-                        wire_name(w, from, who), sent, name, bytes);
     void *data = malloc(bytes);
     bool good =
         data ? wire_take(w, from, WIRE_TENSOR, data, bytes, err) : llm_fail(err, "out of memory");
@@ -112,9 +109,17 @@ bool handed_take(const struct wire *w, int from, int64_t launch, const etrt_mode
     if (out->launch != launch)
         return llm_fail(err, "%s hands on launch %lld, and not %lld", wire_name(w, from, who),
                         (long long)out->launch, (long long)launch);
+    int64_t all = 0;
     for (int i = 0; out->good && i < out->tensors; i++) {
         if (!handed(m, s, handed_name(LM_STAGE_IN, i, name), &bytes))
             return llm_fail(err, "the kernel has no input %s: compile it with etcc --layers", name);
+        all += (int64_t)bytes;
+    }
+    if (all != out->bytes)
+        return llm_fail(err, "%s hands on %lld bytes, and %lld are needed: kernels of one model",
+                        wire_name(w, from, who), (long long)out->bytes, (long long)all);
+    for (int i = 0; out->good && i < out->tensors; i++) {
+        handed(m, s, handed_name(LM_STAGE_IN, i, name), &bytes);
         if (!take_tensor(w, from, s, name, bytes, err)) return false;
     }
     return true;
@@ -125,12 +130,19 @@ bool handed_give(const struct wire *w, int to, const etrt_model *m, etrt_session
     char name[32];
     size_t bytes;
     st->tensors = 0;
-    while (st->good && handed(m, s, handed_name(LM_STAGE_OUT, st->tensors, name), &bytes))
+    st->bytes = 0;
+    while (st->good && handed(m, s, handed_name(LM_STAGE_OUT, st->tensors, name), &bytes)) {
         st->tensors++;
+        st->bytes += (int64_t)bytes;
+    }
     if (!wire_send(w, to, WIRE_STATUS, st, sizeof *st, err)) return false;
     bool good = true;
     for (int i = 0; good && i < st->tensors; i++) {
         handed(m, s, handed_name(LM_STAGE_OUT, i, name), &bytes);
+        if (w->nccl) {
+            good = nccl_send(w, to, name, bytes, err);
+            continue;
+        }
         void *data = malloc(bytes);
         if (!data)
             good = llm_fail(err, "out of memory");

@@ -37,6 +37,7 @@ bool message_item(const unsigned char *data, size_t bytes, size_t *at, struct it
 struct status {
     int64_t launch; /* its number: all stages count them */
     int32_t good, tensors;
+    int64_t bytes; /* of all of them */
     char why[LLM_ERR];
 };
 

@@ -2,6 +2,7 @@
  * has computed from that one, launches, and hands on what the next one reads. */
 #include "examples/llm/cluster/cluster.h"
 #include "examples/llm/cluster/message.h"
+#include "examples/llm/cluster/nccl.h"
 #include "examples/llm/engine/lm.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static bool open_stage(struct stage *s, char *err) {
         !is_ok(etrt_model_weights_file(s->model, s->o->model), s->o->model, err) ||
         !is_ok(etrt_session_create(s->model, &s->session), "session", err))
         return false;
+    if (s->wire->nccl && !nccl_bind(s->model, s->session, err)) return false;
     /* Shapes are not known before dims are: their names are. */
     etrt_tensor_info info;
     bool in = false, out = false;

@@ -32,6 +32,18 @@ void wire_abort(void) {
     _Exit(1);
 }
 
+bool wire_all(const struct wire *w, bool own) {
+    int all = own;
+    (void)w;
+    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS &&
+           all;
+}
+
+bool wire_share(const struct wire *w, char id[WIRE_ID]) {
+    (void)w;
+    return MPI_Bcast(id, WIRE_ID, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
 int wire_stage(const struct wire *w, int rank) {
     return rank ? rank : w->ranks;
 }
@@ -46,7 +58,7 @@ const char *wire_name(const struct wire *w, int rank, char out[64]) {
 }
 
 /* At first others come soon; a rank that waits for requests leaves the processor to others. */
-static void rest(int turn) {
+void wire_rest(int turn) {
     struct timespec nap = {.tv_nsec = turn < 20000 ? 20000 : 500000};
     if (turn < 2000)
         sched_yield();
@@ -78,7 +90,7 @@ static bool ends(const struct wire *w, int other, MPI_Request *request, char *er
         int status = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (status != MPI_SUCCESS) return broken(w, other, status, err);
         if (!done && lm_now() - began > w->limit) return silent(w, other, w->limit, err);
-        if (!done) rest(turn);
+        if (!done) wire_rest(turn);
     }
     return true;
 }
@@ -100,7 +112,7 @@ bool wire_next(const struct wire *w, int from, int tag, double limit, size_t *ou
         if (status != MPI_SUCCESS) return broken(w, from, status, err);
         if (here) MPI_Get_count(&message, MPI_BYTE, &bytes);
         if (!here && limit > 0 && lm_now() - began > limit) return silent(w, from, limit, err);
-        if (!here) rest(turn);
+        if (!here) wire_rest(turn);
     }
     *out_bytes = (size_t)bytes;
     return true;

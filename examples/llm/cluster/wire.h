@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 enum { WIRE_LAUNCH = 1, WIRE_STATUS, WIRE_TENSOR, WIRE_READY }; /* tags */
+enum { WIRE_ID = 128 };                                         /* bytes */
 
 struct wire {
     int rank, ranks; /* rank 0 is the head, and has the last stage */
     int local;       /* among the ranks of this machine */
     double limit;    /* seconds that another rank may be silent while it is waited for */
+    bool nccl;       /* stages hand on over NCCL (nccl.h) */
 };
 
 /* Starts MPI; ARGC and ARGV as main has them. */
@@ -23,11 +25,18 @@ void wire_close(void);
 /* Ends all processes, with status 1. */
 void wire_abort(void) __attribute__((noreturn));
 
+/* All ranks call it: whether it is true on all of them; and what rank 0 has in ID, to all. */
+bool wire_all(const struct wire *, bool);
+bool wire_share(const struct wire *, char id[WIRE_ID]);
+
 /* The stage of a rank, from 1, as etcc --layers counts them, and the rank of a stage. */
 int wire_stage(const struct wire *, int rank);
 int wire_rank(const struct wire *, int stage);
 /* "stage 2 of 3 (rank 2)" */
 const char *wire_name(const struct wire *, int rank, char out[64]);
+
+/* Between looks at what others do: the TURN-th. */
+void wire_rest(int turn);
 
 /* Within LIMIT seconds, 0: any time. */
 bool wire_send(const struct wire *, int to, int tag, const void *data, size_t bytes, char *err);

@@ -267,6 +267,7 @@ bool lm_open(struct lm_kernel *k, const char *kernel, const char *device, uint64
     k->ahead = ahead_of_all;
     if (k->ahead && n != 1)
         return llm_fail(err, "%s: layers of several models are not dealt to processes", kernel);
+    if (k->ahead) k->ahead->begin(k->ahead->user);
     if (!lm_ok(timed(etrt_device_open(device, &k->device), &last, &t->device), device, err) ||
         !lm_ok(timed(etrt_model_load(k->device, kernel, &k->model), &last, &t->kernel), kernel,
                err) ||

@@ -46,6 +46,7 @@ struct lm_picks {
  * calls leave the reason in ERR. */
 struct lm_ahead {
     void *user;
+    void (*begin)(void *user); /* before a device is opened, in the thread that does */
     bool (*open)(void *user, struct lm_kernel *, char *err); /* at the end of each lm_open */
     bool (*dim)(void *user, const char *name, int64_t n, char *err);
     bool (*input)(void *user, const char *name, const void *data, size_t bytes, char *err);

@@ -37,6 +37,10 @@ ranks 3 generate --kernel s.%s.hsaco --model "$stories" -p 'Once upon a time' -p
 cmp one three || die 'three processes write another text'
 grep -q 'stage 3 of 3 (rank 0)' log || die "who is who: $(cat log)"
 
+grep -q 'stages hand on over MPI: --device emu:gfx942:cus=4 is not one NVIDIA GPU' log || die "by which way: $(cat log)"
+! ranks 3 --wire nccl generate --kernel s.%s.hsaco --model "$stories" -p 'Once' -n 2 --device emu:gfx942:cus=4 > long 2> log || die 'NCCL, emulated'
+grep -q -- '--wire nccl: --device emu:gfx942:cus=4 is not one NVIDIA GPU' log || die "$(cat log)"
+
 # ---- logits of golden checkpoints: dense, where each process has two devices; quantised; a mixture
 score() { # MODEL TOLERANCE DEVICE OPTION...
     golden=$checkpoints/$1 tolerance=$2 device=$3 model=$1
