@@ -79,6 +79,9 @@ et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_
 double et_pipeline_rows(const et_step *, et_warpgroup_rows, int group_waves);
 /* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
 double et_tile_us(const et_tile_cost *, const et_machine *);
+/* Of that, what a tile with a pipeline takes while BUSY of the chip's CUs have one: the rates above
+ * are shares of the chip's, and a CU gets more where few have tiles. */
+double et_piped_share(double busy, const et_machine *);
 enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */
 
 /* One tile grid of P at these values of the symbols, run once. */

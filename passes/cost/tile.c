@@ -361,3 +361,11 @@ double et_tile_us(const et_tile_cost *c, const et_machine *m) {
            most(near, most(c->matrix_flops / (m->matrix_tflops / m->cus * 1e6),
                            (c->vector_flops - c->after_flops) / vector_rate));
 }
+
+/* A CU multiplies so much faster when it is alone: 7.6 TFLOP/s where 132 have 4.7 each (H200,
+ * bench/journal/2026-11/h200-devices.md). Of other machines it is not known. */
+double et_piped_share(double busy, const et_machine *m) {
+    const double alone = 1.6;
+    if (!m->group_waves) return 1;
+    return most(busy < m->cus ? busy / m->cus : 1, 1 / alone);
+}

@@ -32,10 +32,6 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 
 /* ---- what it costs ---- */
 
-/* A CU multiplies so much faster when it is alone: 7.6 TFLOP/s where 132 have 4.7 each (H200,
- * bench/journal/2026-11/h200-devices.md). */
-#define ALONE 1.6
-
 struct size {
     double rows, columns, k, bytes; /* bytes: of an element of the right operand */
     double cus;                     /* that are its */
@@ -55,7 +51,7 @@ static double chunks_of(double high, double wide, double k, const et_machine *m)
  * its CUs, of which one gets more where few have tiles. What a part leaves comes behind. */
 static double piped_us(const struct size *s, double tiles, double k, double high, double wide,
                        const et_machine *m) {
-    double share = fmax(fmin(tiles / s->cus, 1), 1 / ALONE);
+    double share = et_piped_share(tiles * m->cus / s->cus, m);
     double copied = k * (wide * s->bytes + high * 2) / (m->copy_gbs_cu * 1e3);
     double multiplied = 2 * k * high * wide / (m->matrix_tflops / m->cus * 1e6);
     return share * fmax(copied, multiplied);

@@ -383,6 +383,12 @@ static double scale(struct sim *s, const struct sim_grid *g, int instance) {
     return timed > 0 && modelled > 0 ? timed / modelled : 1;
 }
 
+/* CUs that have a tile of the grid in the round of this one. */
+static double busy_with(const struct sim *s, const struct sim_grid *g, int64_t tile) {
+    int64_t first = tile / s->m->cus * s->m->cus;
+    return (double)(g->tiles - first < s->m->cus ? g->tiles - first : s->m->cus);
+}
+
 static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *cost,
                       struct sharing *sh, int64_t tile, int *group) {
     struct reader r = {.s = s, .g = g};
@@ -400,7 +406,8 @@ static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *c
         c.cache_bytes -= c.stream_bytes;
         c.local_bytes += c.stream_bytes;
     }
-    cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * et_tile_us(&c, s->m))};
+    double share = c.copied_bytes > 0 ? et_piped_share(busy_with(s, g, tile), s->m) : 1;
+    cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * share * et_tile_us(&c, s->m))};
     if (g->streamed) cost[tile].stage_bytes = (float)c.stream_bytes;
     for (int i = 0; i < g->naccess; i++) {
         uint64_t key = 0;
