@@ -148,6 +148,9 @@ et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
 bool et_is_row_of_sums(const et_lowering *, const et_node *n);
 /* The left operand of product N at INDEX (norm.c). */
 et_expr et_left_at(et_lowering *, const et_node *n, const et_expr *index);
+/* Is V what a router takes the norm of itself? It needs a tensor then: what V is the sum of may be
+ * overwritten before the router reads it. */
+bool et_feeds_router(const et_lowering *, et_value v);
 /* Its element at INDEX, of two dimensions, as such a sum. */
 et_expr et_row_of_sums(et_lowering *, const et_node *n, const et_expr *index);
 

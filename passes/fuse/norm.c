@@ -75,3 +75,12 @@ et_expr et_left_at(et_lowering *lo, const et_node *n, const et_expr *index) {
     et_expr own = norm->op->at(&lo->lower, norm, index);
     return lasts(lo, own) ? own : et_arg_at(&lo->lower, n, 0, index);
 }
+
+bool et_feeds_router(const et_lowering *lo, et_value v) {
+    for (int i = 0; i < lo->g->nnodes; i++) {
+        const et_node *n = &lo->g->nodes[i];
+        const et_node *norm = n->nargs > 1 ? et_node_of(lo->g, n->args[0]) : NULL;
+        if (norm && norm->nargs && norm->args[0].id == v.id && computes_norm(lo, n)) return true;
+    }
+    return false;
+}
