@@ -279,8 +279,8 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
     bool must = i->must || changes || takes || (is_large_sum(lo, n) && !leaves) ||
                 i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS || i->gathers >= MAX_GATHERS ||
                 et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
-                et_feeds_router(lo, n->result) ||
-                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
+                et_feeds_router(lo, n->result) || et_attr_find(n, "tile") ||
+                et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
                 n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }

@@ -321,16 +321,26 @@ static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainl
 
 /* ---- beside the mainloop ---- */
 
+/* Do workgroups claim tiles of this function, so that those of an expert run at the same time? */
+static bool is_claimed(const et_product_cx *g) {
+    for (int i = 0; i < g->p->ngrids; i++)
+        if (&g->p->funcs[g->p->grids[i].func] == g->f && g->p->grids[i].order == ET_TILES_CLAIMED)
+            return true;
+    return false;
+}
+
 /* Weights that one tile reads, or the two or three of an expert, come from memory, and so faster
  * without boxes, which ask the L2 for more of a row than they are; and what tiles of few rows wait
- * for is their first chunks. */
+ * for is their first chunks. Where an expert's tiles are claimed one after the other, they are 2 %
+ * faster with boxes of weights. */
 static et_boxes_of suits_boxes(const et_product_cx *g, const et_mainloop *c) {
     enum { ROWS = 128 };
     et_boxes_of may = et_boxes_may(g, c);
     bool shared = false;
     et_box a;
-    if (c->s->tm < ROWS || may != ET_BOXES_ALL || et_expr_loads(g->x, c->s->kextent))
-        return ET_BOXES_NONE;
+    if (c->s->tm < ROWS || may == ET_BOXES_NONE) return ET_BOXES_NONE;
+    if (et_expr_loads(g->x, c->s->kextent)) return is_claimed(g) ? ET_BOXES_WEIGHTS : ET_BOXES_NONE;
+    if (may != ET_BOXES_ALL) return ET_BOXES_NONE;
     et_box_of(g, c, c->s->a, c->s->mvar, c->s->tm, &a);
     for (int i = 0; i < g->f->ncoords; i++)
         shared |= et_expr_has_var(g->x, a.row, g->f->coord[i]);

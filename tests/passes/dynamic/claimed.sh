@@ -13,6 +13,11 @@ of() { # N SCHEDULE: the tasks that are claimed
 test -z "$(of 1024 static)"
 test "$(of 1024 hybrid)" = 'h y out '
 grep -q 'task @y .* order claimed behind [1-9]' layer.eti # block by block in turn with h
+# Weights of blocks of 128 rows and more come as boxes where tiles are claimed, and nowhere else.
+test -z "$(of 4096 static)"
+grep -q ' boxes' layer.eti && die 'boxes where none are claimed'
+of 4096 claimed | grep -q 'h y'
+test "$(grep -c ' boxes weights' layer.eti)" = 2
 of 1024 claimed | grep -q 'h y out'
 grep -q '^schedule claimed' layer.eti
 # Not what streams: its producer has to know who runs what.
