@@ -144,9 +144,14 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
 
 /* ---- which rows lie side by side ---- */
 
-/* Kernels have tiles of so many rows of queries, and read the keys of one text after another's:
- * rows of as many texts as lie in one. */
-enum { TILE = 16 };
+/* Kernels have tiles of so many rows of queries (rows_of in passes/tile/attend.c), and read the
+ * keys of one text after another's: rows of as many texts as lie in one. A prompt that lies in one
+ * twice is read twice. */
+static int64_t tile_of(const struct engine *e) {
+    enum { FEW = 16, MANY = 32, SHORT = 8192 };
+    int64_t positions = e->lm->row ? e->lm->row * e->lm->page : e->lm->context;
+    return positions <= SHORT ? FEW : MANY;
+}
 
 /* Of each prompt, beside texts. */
 static int64_t chunk_of(const struct engine *e) {
@@ -170,7 +175,8 @@ static int64_t expect(const struct engine *e, int64_t *out_tiles) {
         if (s->job.tells_prompt && s->fed < s->job.n) apart = false;
     }
     int64_t all = texts + prompts < e->batch ? texts + prompts : e->batch;
-    *out_tiles = apart && texts && prompts ? (all + TILE - 1) / TILE : 1;
+    int64_t tile = tile_of(e);
+    *out_tiles = apart && texts && prompts ? (all + tile - 1) / tile : 1;
     return texts;
 }
 
@@ -200,9 +206,9 @@ static int64_t feed_prompts(struct engine *e, int64_t most, int64_t chunk) {
 /* Texts and prompts in one launch: as many texts in each tile, with prompts behind them. Where
  * nobody's next token waits for this launch, the prompts take what room is left. */
 static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
-    int64_t tiles, texts = expect(e, &tiles), at = 0;
+    int64_t tiles, texts = expect(e, &tiles), at = 0, tile = tile_of(e);
     for (; tiles > 1; tiles--) {
-        int64_t end = (e->lm->n / TILE + 1) * TILE, each = (texts - *out_texts + tiles - 1) / tiles;
+        int64_t end = (e->lm->n / tile + 1) * tile, each = (texts - *out_texts + tiles - 1) / tiles;
         *out_texts += feed_texts(e, &at, each);
         if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n, chunk_of(e));
     }
