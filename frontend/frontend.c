@@ -57,6 +57,7 @@ static et_graph *build(et_arena *arena, et_diags *diags, int n, const et_source 
         h = et_hash(h, from->text, from->bytes);
     }
     g->source_hash = hash_text(arena, h);
+    et_graph_close(g);
     return et_diag_errors(diags) > before ? NULL : g;
 }
 

@@ -97,6 +97,9 @@ static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
     bool one = s->points && v.nargs && !v.shape.rank;
     if (one || et_elem_is_point(s, &v)) out->kind = POINT;
     if (out->kind == POINT) { /* what tensors hold is clamped into range */
+        out->start = v.body;
+        if (!v.nargs && at_least(s, v.body, et_int(s->x, 0), 0) && at_least(s, dim, v.body, 1))
+            return true;
         out->start = et_op2(s->x, ET_X_MAX, v.body, et_int(s->x, 0));
         out->start = et_op2(s->x, ET_X_MIN, out->start, et_sub(s->x, dim, et_int(s->x, 1)));
         return v.nargs || et_expr_eq(out->start, v.body) || outside(s, e->loc, v.body, dim, axis);

@@ -30,8 +30,13 @@ static void dim(et_sema *s, const et_stm *stm) {
     b->poison = !ok;
     if (!ok) return;
     const char *name = et_graph_name(s->graph, b->name);
+    /* What is known of a dim in a variant alone makes no const of it: that would have another type
+     * and other values where it is divided. */
+    bool several = lo < hi;
     if (s->narrow && strcmp(s->narrow, name) == 0) lo = s->narrow_lo, hi = s->narrow_hi;
-    b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, name, lo, hi)));
+    int sym = et_sym_add(s->x, name, lo, hi);
+    if (several) et_sym_open(s->x, sym);
+    b->elem = et_elem_scalar(s, et_sym(s->x, sym));
 }
 
 static void constant(et_sema *s, const et_stm *stm) {

@@ -158,7 +158,7 @@ et_expr et_intern(et_exprs *p, et_node_x *proto) {
 
 int et_sym_add(et_exprs *p, const char *name, int64_t lo, int64_t hi) {
     ET_GROW(p->arena, p->sym, p->nsym, p->csym);
-    p->sym[p->nsym] = (struct et_sym_info){et_strdup(p->arena, name), lo, hi};
+    p->sym[p->nsym] = (struct et_sym_info){et_strdup(p->arena, name), lo, hi, false};
     return p->nsym++;
 }
 
@@ -175,6 +175,32 @@ void et_sym_range(const et_exprs *p, int s, int64_t *out_lo, int64_t *out_hi) {
     et_check(s >= 0 && s < p->nsym);
     *out_lo = p->sym[s].lo;
     *out_hi = p->sym[s].hi;
+}
+
+void et_sym_open(et_exprs *p, int s) {
+    et_check(s >= 0 && s < p->nsym);
+    p->sym[s].open = true;
+}
+
+static et_expr leaf_now(void *ctx, et_exprs *p, et_expr leaf) {
+    (void)ctx;
+    const et_node_x *x = et_x(p, leaf);
+    return x->op == ET_X_SYM ? et_sym(p, x->i) : x->op == ET_X_VAR ? et_var(p, x->i) : ET_NO_EXPR;
+}
+
+et_expr et_closed(et_exprs *p, et_expr e) {
+    return e.id ? et_subst(p, e, leaf_now, NULL) : e;
+}
+
+bool et_syms_close(et_exprs *p) {
+    bool any = false;
+    for (int s = 0; s < p->nsym; s++) {
+        any |= p->sym[s].open;
+        p->sym[s].open = false;
+    }
+    for (int v = 0; any && v < p->nvar; v++)
+        p->var[v].extent = et_closed(p, p->var[v].extent);
+    return any;
 }
 
 int et_var_add(et_exprs *p, const char *name, et_expr extent) {
@@ -228,7 +254,7 @@ et_expr et_float(et_exprs *p, double f) {
 
 et_expr et_sym(et_exprs *p, int s) {
     et_check(s >= 0 && s < p->nsym);
-    if (p->sym[s].lo == p->sym[s].hi) return et_int(p, p->sym[s].lo);
+    if (p->sym[s].lo == p->sym[s].hi && !p->sym[s].open) return et_int(p, p->sym[s].lo);
     return et_intern(p, &(et_node_x){.op = ET_X_SYM, .type = ET_T_I32, .i = s});
 }
 

@@ -113,6 +113,14 @@ int et_sym_add(et_exprs *, const char *name, int64_t lo, int64_t hi);
 int et_sym_count(const et_exprs *);
 const char *et_sym_name(const et_exprs *, int sym);
 void et_sym_range(const et_exprs *, int sym, int64_t *out_lo, int64_t *out_hi);
+/* A symbol of one value is that integer, unless it was opened: it is a symbol like others until it
+ * is closed. */
+void et_sym_open(et_exprs *, int sym);
+/* Close all symbols. What was made before is told by et_closed; extents of variables are it
+ * already. False when none was open. */
+bool et_syms_close(et_exprs *);
+/* E, which may be none, as it is made now that all symbols are closed. */
+et_expr et_closed(et_exprs *, et_expr e);
 int et_var_add(et_exprs *, const char *name, et_expr extent); /* ranges over [0, extent) */
 int et_var_count(const et_exprs *);
 const char *et_var_name(const et_exprs *, int var);

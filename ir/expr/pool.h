@@ -7,6 +7,7 @@
 struct et_sym_info {
     const char *name;
     int64_t lo, hi;
+    bool open; /* it stays a symbol though it has one value */
 };
 struct et_var_info {
     const char *name;

@@ -442,3 +442,26 @@ int et_node_var(et_graph *g, const et_node *n, int which, const char *name, et_e
     g->numbered.vars = et_var_count(g->exprs);
     return own->vars[which];
 }
+
+/* ---- symbols that were open ---- */
+
+static void close_attr(et_graph *g, et_attr *a) {
+    a->expr = et_closed(g->exprs, a->expr);
+    if (a->kind != ET_A_EXPRS && a->kind != ET_A_VARS) return;
+    et_expr *now = et_alloc(g->arena, (size_t)a->n * sizeof *now + 1);
+    for (int i = 0; a->exprs && i < a->n; i++)
+        now[i] = et_closed(g->exprs, a->exprs[i]);
+    if (a->exprs) a->exprs = now;
+}
+
+void et_graph_close(et_graph *g) {
+    if (!et_syms_close(g->exprs)) return;
+    for (int v = 1; v < g->nvals; v++)
+        for (int d = 0; d < g->vals[v].shape.rank; d++)
+            g->vals[v].shape.dim[d] = et_closed(g->exprs, g->vals[v].shape.dim[d]);
+    for (int n = 0; n < g->nnodes; n++)
+        for (int i = 0; i < g->nodes[n].nattrs; i++)
+            close_attr(g, &g->nodes[n].attrs[i]);
+    for (int l = 0; l < g->nloops; l++)
+        g->loops[l].trips = et_closed(g->exprs, g->loops[l].trips);
+}

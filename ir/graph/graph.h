@@ -256,6 +256,10 @@ void et_graph_hint_range(et_graph *, et_value, et_share);
  * "dynamic" of any node, 1 or 0. */
 void et_graph_hint_dynamic(et_graph *, et_value, bool dynamic);
 
+/* Close all symbols of the graph's expressions (et_syms_close) and have it say what they are then.
+ */
+void et_graph_close(et_graph *);
+
 const et_attr *et_attr_find(const et_node *, const char *name);
 int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);
 double et_attr_float(const et_node *, const char *name, double otherwise);

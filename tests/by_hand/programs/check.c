@@ -449,16 +449,23 @@ struct source {
     const char *text;
 };
 
-static et_graph *parse(et_arena *a, et_diags *d, const char *text) {
-    return et_parse_etg(a, d, "random.etg", text, strlen(text));
+static et_graph *parse(et_arena *a, et_diags *d, const char *text, const et_dim_range *range) {
+    return range ? et_parse_etg_narrow(a, d, "random.etg", text, strlen(text), range)
+                 : et_parse_etg(a, d, "random.etg", text, strlen(text));
+}
+
+/* Bounds of a dim that hold both launches and nothing beyond. */
+static et_dim_range tight(struct check *c) {
+    int s = draw(c, et_sym_count(c->g->exprs));
+    int64_t a = c->syms[0][s], b = c->syms[1][s];
+    return (et_dim_range){et_sym_name(c->g->exprs, s), a < b ? a : b, a < b ? b : a};
 }
 
 static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool whole) {
     (void)whole;
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
-    return et_parse_etg_narrow(s->a, et_diags_create(s->a), "random.etg", s->text, strlen(s->text),
-                               &range);
+    return parse(s->a, et_diags_create(s->a), s->text, &range);
 }
 
 static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *target) {
@@ -477,13 +484,25 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
         opt.flags = ET_FLAGS_ALL;
         opt.quick = false;
     }
-    bool variants = draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;
+    bool narrowed = c->o->narrow && et_sym_count(c->g->exprs) > 0;
+    bool variants = !narrowed && draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;
+    et_dim_range range = {0};
+    if (narrowed) range = tight(c);
     if (opt.schedule == ET_SCHEDULE_STATIC && draw(c, 10) == 0) opt.slices = 2 << draw(c, 3);
-    et_plan_for(&opt, et_machine_for(target), et_target_find(target), &on);
-    snprintf(c->how, sizeof c->how, "%s, %s, placement %s%s%s", target,
-             et_schedule_name(opt.schedule), et_placement_name((int)opt.placement),
-             opt.slices ? ", in slices" : "", variants ? ", variants" : "");
-    et_graph *g = parse(a, d, c->text);
+    const et_machine *m = et_machine_for(target);
+    if (draw(c, 6) == 0) m = et_machine_share(a, d, m, 2);
+    if (!m) return NULL;
+    et_plan_for(&opt, m, et_target_find(target), &on);
+    int n = snprintf(c->how, sizeof c->how, "%s, %s, placement %s%s%s%s", target,
+                     et_schedule_name(opt.schedule), et_placement_name((int)opt.placement),
+                     opt.slices ? ", in slices" : "", variants ? ", variants" : "",
+                     m->occupancy > 1 ? ", two on a CU" : "");
+    if (narrowed)
+        snprintf(c->how + n, sizeof c->how - (size_t)n, ", %s in %lld..%lld", range.dim,
+                 (long long)range.lo, (long long)range.hi);
+    et_graph *g = parse(a, d, c->text, narrowed ? &range : NULL);
+    if (!g && range.lo == range.hi) g = parse(a, d = et_diags_create(a), c->text, NULL);
+    if (!g) return NULL;
     et_program *p = NULL;
     struct source s = {a, c->text};
     if (variants) p = et_make_variants(g, &opt, 3, NULL, narrow, &s);
@@ -537,7 +556,7 @@ check_result check_program(const char *text, const check_options *o, check_total
         .o = o, .n = n, .text = text, .a = et_arena_create(), .rng = o->seed * 977 + 5};
     et_diags *d = et_diags_create(c.a);
     check_result r = CHECK_SAME;
-    c.g = parse(c.a, d, text);
+    c.g = parse(c.a, d, text, NULL);
     if (!c.g) {
         r = told(&c, CHECK_ILLEGAL, "by the front end");
         if (o->why) et_diag_print(d, o->why);

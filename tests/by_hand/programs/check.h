@@ -23,7 +23,8 @@ typedef struct {
     uint64_t seed;      /* of tensors, dims, targets, schedules, devices */
     const char *kernel; /* path for code objects */
     bool interpreters;  /* no kernels */
-    bool flags;         /* static schedules alone, with flag-in-data events wherever possible */
+    bool narrow; /* a dim has the bounds of the launches alone, as in a variant, and no more */
+    bool flags;  /* static schedules alone, with flag-in-data events wherever possible */
     const char
         *device; /* the kernels run there, for TARGET alone; NULL: two emulated GPUs of two */
     const char *target;

@@ -1,5 +1,5 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--flag-in-data]
- * [--keep FOLDER]
+ * [--narrow] [--keep FOLDER]
  *          [--kind any|mixed|chains|odd|shapes|wide|dims] [--device NAME|--record FOLDER --target
  * ISA]
  *          [--tries N] [--not-finite N] | --show SEED | --file FILE [--first SEED]
@@ -31,7 +31,7 @@ struct options {
     const char *keep, *file, *device, *record, *target;
     int tries;
     long not_finite; /* so many results are, or -1 */
-    bool interpreters, big, flags;
+    bool interpreters, big, flags, narrow;
     gen_kind kind;
     char kernel[4096];
 };
@@ -76,6 +76,7 @@ static check_result check(const struct options *o, const char *text, uint64_t se
                        .record = o->record,
                        .interpreters = o->interpreters,
                        .flags = o->flags,
+                       .narrow = o->narrow,
                        .device = o->device,
                        .target = o->target,
                        .why = why};
@@ -212,8 +213,8 @@ static bool options(struct options *o, int argc, char **argv) {
             *(argv[i][2] == 'i' ? &o->interpreters : &o->big) = true;
             continue;
         }
-        if (!strcmp(argv[i], "--flag-in-data")) {
-            o->flags = true;
+        if (!strcmp(argv[i], "--flag-in-data") || !strcmp(argv[i], "--narrow")) {
+            *(argv[i][2] == 'f' ? &o->flags : &o->narrow) = true;
             continue;
         }
         i++;

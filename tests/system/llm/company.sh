@@ -1,10 +1,11 @@
 #!/bin/sh
-# company.sh BIN SRC WORK: a row of logits has the same bits however many rows its launch has, alone, in chunks of every variant and with
+# company.sh BIN SRC WORK TOOLS: a row of logits has the same bits however many rows its launch has, alone, in chunks of every variant and with
 # other texts, where every variant adds up the terms of each product in the same order, which the text of the scheduled program says;
-# and only there; and everywhere with --same-sums. Of dense decoders, of mixtures and of quantised ones.
+# and only there; and everywhere with --same-sums. Of dense decoders, mixtures, quantised ones, those of GGUF files, of scans and of
+# latent attention. TOOLS holds make_gguf.
 set -eu
 . "$(dirname "$0")/../../support/lib.sh"
-bin=$1 src=$2 work=$3
+bin=$1 src=$2 work=$3 tools=$4
 fresh "$work"
 bits() { # FILE: its tensors, without the header
     tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"
@@ -49,6 +50,16 @@ try() { # NAME.etg, FOLDER with golden.safetensors, TARGET, VARIANTS, most token
         others=$((others + 1))
     fi
 }
+# The golden checkpoint llama as a GGUF file of FORMAT, whose blocks stay so.
+gguf() { # FORMAT TARGET VARIANTS [--same-sums]
+    "$tools/make_gguf" "$bin/../checkpoints/llama" m.gguf "$1"
+    rm -rf "$1"
+    "$bin/etgguf" m.gguf -o "$1" 2> said || die "$1: $(cat said)"
+    cp "$bin/../checkpoints/llama/golden.safetensors" "$1"
+    "$bin/etimport" "$1" --max-tokens 256 --name llama -o "$1.etg"
+    grep -q '_codes : ' "$1.etg" || die "$1: nothing is quantised"
+    try "$work/$1.etg" "$1" "$2" "$3" 40 ${4:+"$4"}
+}
 golden() { # NAME TARGET VARIANTS [--same-sums]
     try "$src/tests/targets/models/$1.etg" "$bin/../checkpoints/$1" "$2" "$3" 20 ${4:+"$4"}
 }
@@ -68,6 +79,18 @@ for model in ${ETCC_LONG:+gpt_oss mxfp4 deepseek_v2 qwen3_next qwen3_5_moe grani
 done
 for variants in ${ETCC_LONG:+3 1}; do # quantised
     golden fp8_channel gfx1100 $variants
+done
+for format in q4_k+q6_k ${ETCC_LONG:+q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 nvfp4}; do
+    gguf "$format" gfx1100 3 --same-sums
+    [ -z "${ETCC_LONG-}" ] || gguf "$format" gfx942 1
+done
+# Scans, alone and beside attention, and latents; most have one variant.
+for model in lfm2 ${ETCC_LONG:+mamba mamba2 falcon_h1 jamba bamba nemotron_h qwen3_5 minimax bailing_hybrid kimi_linear gemma3n deepseek_v3}; do
+    golden "$model" gfx942 1
+    [ -z "${ETCC_LONG-}" ] || golden "$model" gfx1100 1
+done
+for model in ${ETCC_LONG:+deepseek_v3 kimi_linear jamba nemotron_h minimax bailing_hybrid}; do
+    golden "$model" gfx942 3 --same-sums
 done
 least=${ETCC_LONG:+3}
 [ $same -ge "${least:-1}" ] && [ $others -ge "${least:-1}" ] || die "$same with one order, $others with several: this test sees too little"
