@@ -47,16 +47,6 @@ done
 compile small/mlp.etg small/broken --devices="$n" --break-event=h_2
 
 # ---- rows: number|name|goal|model|tokens|context|vocabulary|columns
-source_of() { # MODEL TOKENS CONTEXT: work/model.etg
-    slots=$2 positions=640
-    [ "$3" != prompt ] || { slots=1 positions=$(($2 + 64)); }
-    "$bin/etimport" "$src/bench/models/$1" --config-only --name=m --slots "$slots" --context "$positions" --max-tokens "$2" -o "$work/model.etg"
-    [ "$3" = prompt ] || return 0
-    sed -i "s/^input tokens, positions, slots : i32\[N\]/&\ninput last : i32[1]/
-            s/^output logits : f32\[N, V\] = rmsnorm(x,/output logits : f32[1, V] = rmsnorm(gather(x, last),/
-            s/^\(dim N in\) .*/\1 $2..$2/" "$work/model.etg"
-    grep -q 'gather(x, last)' "$work/model.etg" || { echo "$1 has other logits than were expected" >&2; return 1; }
-}
 number=0
 : > rows
 sed 's/#.*//; s/ *| */|/g; s/ *$//; /^ *$/d' "$rows" > "$work/rows"
