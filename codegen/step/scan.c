@@ -6,7 +6,10 @@
 #include "ir/base/diag.h"
 #include <string.h>
 
-enum { WIDE = 4 }; /* elements of a lane next to each other, if it has so many */
+enum {
+    WIDE = 4,        /* elements of a lane next to each other, if it has so many */
+    MOST_LOADS = 96, /* values that are loaded ahead; more are loaded where they are used */
+};
 
 /* Numbers of ARGs that stand for elements of the state of this lane, before and after a row. */
 enum { BEFORE = -1000, AFTER = -2000 };
@@ -20,6 +23,9 @@ struct scan {
     et_expr element;    /* and by the rest: their sum is the offset */
     val at;             /* SUB */
     val state[ET_SCAN_ELEMENTS];
+    int later;                /* a variable: a row of the next block */
+    et_expr load[MOST_LOADS]; /* what a row loads that its state has no part in */
+    int nloads;
 };
 
 /* Elements from number C * WIDE on are at this index. */
@@ -75,6 +81,67 @@ static void transfer(struct scan *c, val key, bool store) {
         else
             cg_load_n(g, at->space, at->id, ptr, each, align ? align : 4, &c->state[e]);
     }
+    cg_scope_end(g, mark);
+}
+
+/* ---- rows ahead ---- */
+
+/* Those reached through one arm of a choice alone may be out of range outside it. */
+static void find_loads(struct scan *c, et_expr e, bool sure) {
+    cg *g = c->g;
+    et_node_x x = *et_x(g->x, e);
+    if (!et_expr_has_var(g->x, e, c->s->rvar)) return;
+    bool load = x.op == ET_X_LOAD && !et_expr_has_op(g->x, e, ET_X_ARG);
+    if (load && (sure || cg_in_range(g, e))) {
+        for (int i = 0; i < c->nloads; i++)
+            if (c->load[i].id == e.id) return;
+        if ((c->nloads + 1) * c->s->ahead <= MOST_LOADS) c->load[c->nloads++] = e;
+        return;
+    }
+    bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
+    for (int i = 0; i < x.nops; i++)
+        find_loads(c, x.ops[i], sure && (!choice || i == 0));
+}
+
+/* PART at consecutive elements of the lane, of the row AT. */
+static void unroll(struct scan *c, et_scan_part part, int first, et_expr row, et_expr *out) {
+    cg *g = c->g;
+    et_expr e = et_subst_var(g->x, c->s->scan[part], c->s->rvar, row);
+    cg_unroll_loads(g, e, c->s->evar, base_of(c, first / c->wide), c->wide, out);
+}
+
+static const et_scan_part parts_of_element[] = {ET_SC_LOOK, ET_SC_NEXT, ET_SC_OUT};
+enum { ELEMENTS = sizeof parts_of_element / sizeof *parts_of_element };
+
+static void find_all_loads(struct scan *c) {
+    const et_step *s = c->s;
+    et_expr at[WIDE];
+    find_loads(c, c->row, true);
+    for (int i = 0; i < 2; i++) {
+        et_expr e = s->scan[i ? ET_SC_KEEP : ET_SC_FRESH];
+        if (e.id) find_loads(c, e, true);
+    }
+    for (int i = 0; i < ELEMENTS; i++)
+        for (int e = 0; s->scan[parts_of_element[i]].id && e < c->n; e += c->wide) {
+            cg_unroll(c->g, s->scan[parts_of_element[i]], s->evar, base_of(c, e / c->wide), c->wide,
+                      at);
+            for (int k = 0; k < c->wide; k++)
+                find_loads(c, at[k], true);
+        }
+}
+
+/* What ROW loads, of the last row where it is beyond it. */
+static void load_ahead(struct scan *c, val row, val *out) {
+    cg *g = c->g;
+    et_expr at[WIDE], later = et_var(g->x, c->later);
+    int mark = cg_scope(g);
+    val last = cg_addi(g, cg_emit_i32(g, c->s->rextent), -1);
+    cg_bind(g, c->later, cg_select(g, cg_icmp(g, LLVMIntSLT, row, last), row, last), false);
+    for (int i = 0; i < ELEMENTS; i++)
+        for (int e = 0; c->s->scan[parts_of_element[i]].id && e < c->n; e += c->wide)
+            unroll(c, parts_of_element[i], e, later, at);
+    for (int i = 0; i < c->nloads; i++)
+        out[i] = cg_emit(g, et_subst_var(g->x, c->load[i], c->s->rvar, later));
     cg_scope_end(g, mark);
 }
 
@@ -205,19 +272,14 @@ static void begin_anew(struct scan *c, val key) {
         c->state[e] = cg_select(g, zero, cg_f32(g, 0), c->state[e]);
 }
 
-/* One result, of all rows. */
-static void scan_result(struct scan *c) {
+/* The row ROW, whose loads are AHEAD; V: the state before and after it, and where it lies. */
+static void scan_row(struct scan *c, val row, const val *ahead, val *v) {
     cg *g = c->g;
     const et_step *s = c->s;
-    val v[ET_SCAN_ELEMENTS + 1];
-    cg_for f;
-    for (int e = 0; e < c->n; e++)
-        v[e] = cg_f32(g, 0);
-    v[c->n] = none(g);
-    val row = cg_for_begin(g, &f, cg_i32(g, 0), cg_emit_i32(g, s->rextent), cg_i32(g, 1), true,
-                           c->n + 1, v);
     int mark = cg_scope(g);
     cg_bind(g, s->rvar, row, false);
+    for (int i = 0; i < c->nloads; i++)
+        cg_remember(g, c->load[i], ahead[i]);
     val key = cg_emit_i64(g, c->row);
     if (s->scan[ET_SC_KEEP].id) key = cg_select(g, cg_emit(g, s->scan[ET_SC_KEEP]), key, none(g));
     memcpy(c->state, v, (size_t)c->n * sizeof *v);
@@ -227,6 +289,50 @@ static void scan_result(struct scan *c) {
     cg_scope_end(g, mark);
     memcpy(v, c->state, (size_t)c->n * sizeof *v);
     v[c->n] = key;
+}
+
+/* Row number R of a block that begins at FIRST: V as it is where there is none. */
+static void scan_row_of(struct scan *c, val first, int r, const val *ahead, val *v) {
+    cg *g = c->g;
+    cg_if in;
+    val row = r ? cg_addi(g, first, r) : first, was[ET_SCAN_ELEMENTS + 1];
+    if (!r) {
+        scan_row(c, row, ahead, v);
+        return;
+    }
+    memcpy(was, v, ((size_t)c->n + 1) * sizeof *v);
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_emit_i32(g, c->s->rextent)));
+    scan_row(c, row, ahead, v);
+    block here = cg_here(g);
+    cg_if_end(g, &in);
+    for (int e = 0; e <= c->n; e++) {
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(v[e]), "");
+        LLVMAddIncoming(phi, (val[]){v[e], was[e]}, (block[]){here, in.otherwise}, 2);
+        v[e] = phi;
+    }
+}
+
+/* One result, of all rows: in blocks, while what those of the next one load is under way. */
+static void scan_result(struct scan *c) {
+    cg *g = c->g;
+    const et_step *s = c->s;
+    int rows = c->nloads ? s->ahead : 1, state = c->n + 1, n = c->nloads;
+    val v[ET_SCAN_ELEMENTS + 1 + MOST_LOADS], next[MOST_LOADS];
+    cg_for f;
+    for (int e = 0; e < c->n; e++)
+        v[e] = cg_f32(g, 0);
+    v[c->n] = none(g);
+    for (int r = 0; r < rows && n; r++)
+        load_ahead(c, cg_i32(g, r), v + state + r * n);
+    val row = cg_for_begin(g, &f, cg_i32(g, 0), cg_emit_i32(g, s->rextent), cg_i32(g, rows), true,
+                           state + rows * n, v);
+    int mark = cg_scope(g);
+    for (int r = 0; r < rows && n; r++)
+        load_ahead(c, cg_addi(g, row, rows + r), next + r * n);
+    for (int r = 0; r < rows; r++)
+        scan_row_of(c, row, r, v + state + r * n, v);
+    cg_scope_end(g, mark);
+    memcpy(v + state, next, (size_t)(rows * n) * sizeof *next);
     cg_for_end(g, &f, v);
     memcpy(c->state, v, (size_t)c->n * sizeof *v);
     keep_state(c, v[c->n]);
@@ -244,6 +350,7 @@ void cg_step_scan(cg *g, const et_step *s) {
     if (g->p->tensors[s->state.id].max_bytes > 4) most = g->p->tensors[s->state.id].max_bytes / 4;
     c.sub = cg_fresh_var(g, "sub", s->lanes);
     c.key = cg_fresh_var(g, "key", most);
+    c.later = et_var_add(g->x, "later", et_var_extent(g->x, s->rvar));
     find_places(&c);
     c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");
     cg_bind(g, c.sub, c.at, true);
@@ -262,6 +369,7 @@ void cg_step_scan(cg *g, const et_step *s) {
     if (s->mask.id) cg_if_begin(g, &masked, cg_emit(g, s->mask));
     int inner = cg_scope(g);
     g->diverged = s->lanes < g->t->wave && (guarded || s->mask.id);
+    if (s->ahead) find_all_loads(&c);
     scan_result(&c);
     g->diverged = false;
     cg_scope_end(g, inner);

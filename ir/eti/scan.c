@@ -65,8 +65,8 @@ void eti_scan(eti_parser *p, int i, int nrows, const int *rows, int j, et_place 
     }
 }
 
-/* scan [vars] [where mask] over i < N [extent X], j < J lanes L  state %s[...]  [fresh = E] [keep =
- * E] [look = E] next = E  out = E  into %y[...] */
+/* scan [vars] [where mask] over i < N [extent X], j < J lanes L [ahead A]  state %s[...]  [fresh =
+ * E] [keep = E] [look = E] next = E  out = E  into %y[...] */
 void eti_step_scan(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -87,6 +87,8 @@ void eti_step_scan(eti_parser *p, et_step *s) {
     s->evar = p->broken ? -1 : eti_var(p, 1 << 16);
     eti_need_word(p, "lanes");
     s->lanes = (int)eti_need_int(p, 1, 64, "lanes that share a result");
+    if (eti_take_word(p, "ahead"))
+        s->ahead = (int)eti_need_int(p, 1, ET_SCAN_AHEAD, "rows whose loads are ahead");
     if (p->broken || s->nvars < 0 || s->rvar < 0 || s->evar < 0) {
         p->broken = true;
         return;

@@ -254,7 +254,9 @@ static void print_scan(struct out *o, const et_step *s) {
     print_extent(o, s->rvar, s->rextent);
     fprintf(o->to, ", ");
     print_var(o, s->evar);
-    fprintf(o->to, " lanes %d\n", s->lanes);
+    fprintf(o->to, " lanes %d", s->lanes);
+    if (s->ahead) fprintf(o->to, " ahead %d", s->ahead);
+    fprintf(o->to, "\n");
     print_scan_parts(o, &s->state, s->scan);
     fprintf(o->to, "    into ");
     print_place(o, &s->to);

@@ -265,9 +265,10 @@ typedef struct et_step {
     /* SCAN: for each of `vars` where `mask` holds, over rows rvar in [0, rextent), one after the
      * other: what ir/graph/scan.h says, with `to` over vars and rvar, and elements evar of the
      * state at STATE, a tensor. LANES work-items share the elements of a row: each has EXTENT /
-     * LANES of them in registers, which are stored where rows of another sequence follow. NEXT and
-     * OUT are always there. */
-    int evar, lanes;
+     * LANES of them in registers, which are stored where rows of another sequence follow. What
+     * AHEAD rows load that the state has no part in is under way while those before them are gone
+     * through; 0: it is loaded row by row. NEXT and OUT are always there. */
+    int evar, lanes, ahead;
     et_place state;
     et_expr scan[ET_SC_PARTS];
 } et_step;

@@ -28,6 +28,45 @@ static int lanes_of(const et_tiler *t, int64_t elements) {
     return lanes;
 }
 
+/* ---- rows ahead ---- */
+
+struct loads {
+    const et_exprs *x;
+    const et_step *s;
+    et_expr seen[64];
+    int nseen, n; /* N: values of a row in a lane */
+};
+
+static void count_load(void *ctx, et_expr e) {
+    struct loads *l = ctx;
+    const et_node_x *n = et_x(l->x, e);
+    int64_t elements = 1;
+    if (n->op != ET_X_LOAD || !et_expr_has_var(l->x, e, l->s->rvar)) return;
+    for (int i = 0; i < l->nseen; i++)
+        if (l->seen[i].id == e.id) return;
+    if (l->nseen < (int)(sizeof l->seen / sizeof *l->seen)) l->seen[l->nseen++] = e;
+    et_is_int(l->x, et_var_extent(l->x, l->s->evar), &elements);
+    l->n += et_expr_has_var(l->x, e, l->s->evar) ? (int)elements / l->s->lanes : 1;
+}
+
+/* As many rows as keep some tens of values under way; none, where there is one row or a row loads
+ * too many. */
+static int rows_ahead(const et_tiler *t, const et_step *s) {
+    enum { UNDER_WAY = 40, MOST_OF_A_ROW = 64 };
+    struct loads l = {t->x, s, {{0}}, 0, 0};
+    int64_t lo, hi;
+    int rows = 1;
+    for (int i = 0; i < ET_SC_PARTS; i++)
+        if (s->scan[i].id) et_walk(t->x, s->scan[i], count_load, &l);
+    for (int d = 0; d < s->state.rank; d++)
+        et_walk(t->x, s->state.index[d], count_load, &l);
+    et_span(t->x, s->rextent, &lo, &hi);
+    if (hi < 2 || l.n > MOST_OF_A_ROW) return 0;
+    while (2 * rows <= ET_SCAN_AHEAD && 2 * rows * l.n <= UNDER_WAY && 4 * rows <= hi)
+        rows *= 2;
+    return rows;
+}
+
 static void cover(et_tiler *t, int64_t left) {
     for (int d = t->gr->rank - 1; d > 0; d--) {
         int64_t n = 1, tile = 1;
@@ -82,6 +121,7 @@ bool et_tile_scan(const et_tiler *common, const et_group *gr) {
         s.to.index[d] = et_tiler_subst(&t, s.to.index[d]);
     for (int d = 0; d < s.state.rank; d++)
         s.state.index[d] = et_tiler_subst(&t, s.state.index[d]);
+    s.ahead = rows_ahead(&t, &s);
     *et_tiler_step(&t, ET_STEP_SCAN) = s;
     return et_tiler_end(&t);
 }
