@@ -17,13 +17,13 @@ static int64_t results(const et_tiler *t) {
 }
 
 /* Work-items that share a result: a power of two that divides its elements of the state, as few as
- * can hold them, or more where CUs would be left without a tile. */
+ * can hold them, or more while all tiles have a CU at once: a row takes little less by more. */
 static int lanes_of(const et_tiler *t, int64_t elements) {
     const et_machine *m = t->opt->machine;
     int lanes = 1;
     int64_t all = results(t), items = (int64_t)m->waves * m->wave_size;
     while (elements % (2 * lanes) == 0 && 2 * lanes <= m->wave_size &&
-           (elements / lanes > LANE_ELEMENTS || all * lanes < items * m->cus))
+           (elements / lanes > LANE_ELEMENTS || all * 2 * lanes <= items * m->cus))
         lanes *= 2;
     return lanes;
 }
