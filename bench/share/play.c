@@ -235,6 +235,7 @@ static void learn(struct play *y, int model, double now) {
     double us = (now - y->begun[model]) * 1e6, *known = NULL;
     m->cus = y->width[model];
     m->beside = y->half[model];
+    m->halves += m->beside;
     bool others = false, asked = false;
     for (int k = 0; k < y->p->nmodels; k++) {
         others |= k != model && y->server[k].running;

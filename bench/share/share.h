@@ -72,6 +72,7 @@ struct sh_model {
     etrt_residence *stays; /* its kernel does, or NULL */
     int cus;               /* that its launches take */
     bool beside;           /* the last one was of HALF */
+    int64_t halves;        /* so many were */
     struct etrt_pace pace; /* what plans know of it */
     struct sh_model *half; /* the same model in a kernel of which a CU holds two, or NULL */
     double us[ETRT_PACE_UNITS + 1]; /* of launches, by parts of the chip; of HALF: [0], beside
