@@ -155,12 +155,12 @@ static json_t *run_of(const struct sh_policy *p, const struct sh_run *r) {
 static json_t *policy(const struct sh_options *o, const struct sh_policy *p, const double *alone) {
     json_t *models = json_array(), *loads = json_array();
     for (int m = 0; m < p->nmodels; m++)
-        json_array_append_new(models,
-                              json_pack("{s:s, s:i, s:b, s:I, s:o, s:o, s:o}", "name", p->model[m].name,
-                                        "cus", p->model[m].cus, "half", (int)p->model[m].beside,
-                                        "half_launches", (json_int_t)p->model[m].halves,
-                                        "alone_us", real(p->alone[m] * 1e6), "watts",
-                                        real(p->watts[m]), "mhz", real(p->mhz[m])));
+        json_array_append_new(models, json_pack("{s:s, s:i, s:b, s:I, s:o, s:o, s:o}", "name",
+                                                p->model[m].name, "cus", p->model[m].cus, "half",
+                                                (int)p->model[m].beside, "half_launches",
+                                                (json_int_t)p->model[m].halves, "alone_us",
+                                                real(p->alone[m] * 1e6), "watts", real(p->watts[m]),
+                                                "mhz", real(p->mhz[m])));
     for (int i = 0; i < o->nloads; i++) {
         json_t *run = run_of(p, &p->open[i]);
         json_object_set_new(run, "load", real(o->load[i]));
