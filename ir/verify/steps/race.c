@@ -213,14 +213,29 @@ static bool check_layout(struct steps *s) {
     return true;
 }
 
+/* A scan keeps its state in registers and loads what later rows read: it meets neither of what it
+ * stores to in memory as rows left it. */
+static void check_scanned(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct loading *l = ctx;
+    if (index == l->st->state.index) {
+        check_load(ctx, space, id, is_store, index);
+        return;
+    }
+    if (is_store || space != l->to->space || id != l->to->id || !l->ok) return;
+    l->ok = false;
+    sv_error(l->s, "reads %s, which it writes row by row: of its state, $state alone is known",
+             sv_element(l->s, space, id, index));
+}
+
 static bool check_step(struct steps *s) {
     const et_step *st = &s->f->steps[s->at];
     const et_place *to[] = {et_step_to(st), et_step_state(st)};
+    et_touch_fn load = st->kind == ET_STEP_SCAN ? check_scanned : check_load;
     if (!to[0]) return check_own(s, st);
     for (int i = 0; i < 2 && to[i]; i++) {
         struct loading l = {s, st, to[i], true};
         if (!check_stores(s, st, to[i])) return false;
-        et_step_touches(s->x, st, check_load, &l);
+        et_step_touches(s->x, st, load, &l);
         if (!l.ok) return false;
     }
     return true;

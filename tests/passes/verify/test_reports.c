@@ -26,6 +26,11 @@ static const struct wrong {
      "step 1 (scan) stores two elements to one place", "race"},
     {"scan.eti", "min(7, max(0, %slots[i]))", "%slots[i]", 16, "stores %s[%slots[i]", NULL},
     {"scan.eti", "h0 * 16 + h < 40", "h0 * 16 + h < 41", 5, "outside", "outside"},
+    {"scan.eti", "+ %x[i, h0 * 16 + h]",
+     "+ %x[i, h0 * 16 + h] + %s[min(7, max(0, %slots[max(0, i - 1)])), h0 * 16 + h, j]", 5,
+     "which it writes row by row", NULL},
+    {"scan.eti", "+ %x[i, h0 * 16 + h]", "+ %out[i, h0 * 16 + h]", 5, "which it writes row by row",
+     "which nothing has written"},
     /* unordered accesses */
     {"split.eti", "    wait %rows[j0 / 2]\n", "", 33,
      "reads %part, which task left[i0=0, c=0] writes before it, and no event orders the two: an "
