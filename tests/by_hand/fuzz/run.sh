@@ -9,7 +9,7 @@ src=$(cd "$(dirname "$0")/../../.." && pwd) || exit 2
 fuzz=$src/tests/by_hand/fuzz
 build=${ETCC_BUILD:-$src/build}/fuzz
 jobs=${ETCC_JOBS:-2}
-all=$(cd "$fuzz" && ls fuzz_*.c | sed 's/^fuzz_//;s/\.c$//' | tr '\n' ' ')
+all=$(cd "$fuzz/targets" && for f in *.c; do printf '%s ' "${f%.c}"; done)
 
 die() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -29,17 +29,17 @@ length() {
 
 dictionary() {
     case $1 in
-    safetensors | index | manifest | launch | config | complete | checkpoint | embedder | quant | settings | tokenizer | request) file=$fuzz/json.dict ;;
-    *) file=$fuzz/$1.dict ;;
+    safetensors | index | manifest | launch | config | complete | checkpoint | embedder | quant | settings | tokenizer | request) file=$fuzz/dictionaries/json.dict ;;
+    *) file=$fuzz/dictionaries/$1.dict ;;
     esac
     [ ! -f "$file" ] || echo "-dict=$file"
 }
 
 fuzz_one() { # TARGET SECONDS
-    work=$build/work/$1
-    mkdir -p "$work/corpus" "$work/findings"
-    : > "$work/began"
-    set -- "$1" "$2" "$work/corpus"
+    kept=$build/runs/$1
+    mkdir -p "$kept/corpus" "$kept/findings"
+    : > "$kept/began"
+    set -- "$1" "$2" "$kept/corpus"
     for folder in "$build/seeds/$1" "$fuzz/seeds/$1" "$fuzz/regressions/$1"; do
         [ ! -d "$folder" ] || set -- "$@" "$folder"
     done
@@ -48,8 +48,8 @@ fuzz_one() { # TARGET SECONDS
     # shellcheck disable=SC2046
     "$build/bin/fuzz_$target" -max_total_time="$seconds" -max_len="$(length "$target")" \
         $(dictionary "$target") -timeout="${ETCC_FUZZ_TIMEOUT:-20}" -report_slow_units="${ETCC_FUZZ_TIMEOUT:-20}" -rss_limit_mb=2500 -print_final_stats=1 -close_fd_mask=3 \
-        -reload=0 -artifact_prefix="$work/findings/" "$@" > "$work/log" 2>&1
-    echo $? > "$work/status"
+        -reload=0 -artifact_prefix="$kept/findings/" "$@" > "$kept/log" 2>&1
+    echo $? > "$kept/status"
 }
 
 statistic() { # NAME LOG
@@ -57,27 +57,27 @@ statistic() { # NAME LOG
 }
 
 report() { # TARGET: true when nothing was found
-    work=$build/work/$1
-    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/log" | tail -n 1)
-    found=$(find "$work/findings" -type f | wc -l)
+    kept=$build/runs/$1
+    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$kept/log" | tail -n 1)
+    found=$(find "$kept/findings" -type f | wc -l)
     printf '%-12s %11s executions %8s/s %7s edges %6s in corpus %4s findings\n' "$1" \
-        "$(statistic number_of_executed_units "$work/log")" \
-        "$(statistic average_exec_per_sec "$work/log")" "${edges:-?}" \
-        "$(find "$work/corpus" -type f | wc -l)" "$found"
-    [ "$(cat "$work/status")" -eq 0 ] && [ "$found" -eq 0 ] && return 0
-    grep -aE 'SUMMARY|ERROR: |runtime error|broken: |invariant' "$work/log" | sed 's/^/    /' | head -n 8
-    find "$work/findings" -type f | sed 's/^/    /'
-    [ "$found" -gt 0 ] || tail -n 5 "$work/log"
+        "$(statistic number_of_executed_units "$kept/log")" \
+        "$(statistic average_exec_per_sec "$kept/log")" "${edges:-?}" \
+        "$(find "$kept/corpus" -type f | wc -l)" "$found"
+    [ "$(cat "$kept/status")" -eq 0 ] && [ "$found" -eq 0 ] && return 0
+    grep -aE 'SUMMARY|ERROR: |runtime error|broken: |invariant' "$kept/log" | sed 's/^/    /' | head -n 8
+    find "$kept/findings" -type f | sed 's/^/    /'
+    [ "$found" -gt 0 ] || tail -n 5 "$kept/log"
     return 1
 }
 
 # Seconds, executions and findings are added up; a target without a row gets one.
 record() { # TARGET
-    work=$build/work/$1
-    ran=$(($(date -r "$work/status" +%s) - $(date -r "$work/began" +%s)))
-    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/log" | tail -n 1)
-    awk -v target="\`$1\`" -v seconds="$ran" -v runs="$(statistic number_of_executed_units "$work/log")" -v edges="${edges:-0}" \
-        -v found="$(find "$work/findings" -type f -newer "$work/began" | wc -l)" -v day="$(date -u +%Y-%m-%d)" \
+    kept=$build/runs/$1
+    ran=$(($(date -r "$kept/status" +%s) - $(date -r "$kept/began" +%s)))
+    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$kept/log" | tail -n 1)
+    awk -v target="\`$1\`" -v seconds="$ran" -v runs="$(statistic number_of_executed_units "$kept/log")" -v edges="${edges:-0}" \
+        -v found="$(find "$kept/findings" -type f -newer "$kept/began" | wc -l)" -v day="$(date -u +%Y-%m-%d)" \
         -v commit="$(git -C "$src" rev-parse --short=8 HEAD)" '
         function row(s, r, f) {
             printf "| %s | %d | %.0f | %d | %d | %s | %s |\n", target, s + seconds, r + runs, edges, f + found, day, commit
@@ -85,7 +85,7 @@ record() { # TARGET
         }
         $2 == target { row($4, $6, $10); next }
         { print }
-        END { if (!done) row(0, 0, 0) }' "$fuzz/RUNS.md" > "$work/RUNS.md" && mv "$work/RUNS.md" "$fuzz/RUNS.md"
+        END { if (!done) row(0, 0, 0) }' "$fuzz/RUNS.md" > "$kept/RUNS.md" && mv "$kept/RUNS.md" "$fuzz/RUNS.md"
 }
 
 if [ "${1:-}" = --one ]; then
@@ -105,7 +105,7 @@ shift
 targets=${*:-$all}
 programs=
 for t in $targets; do
-    [ -f "$fuzz/fuzz_$t.c" ] || die "no target $t; there are $all"
+    [ -f "$fuzz/targets/$t.c" ] || die "no target $t; there are $all"
     programs="$programs fuzz_$t"
 done
 

@@ -1,6 +1,6 @@
 /* A profile: its text reads back as the same text, every task in it can be looked up. */
-#include "ir/base/diag.h"
 #include "passes/machine/profile.h"
+#include "ir/base/diag.h"
 #include "tests/by_hand/fuzz/fuzz.h"
 
 #include <stdlib.h>

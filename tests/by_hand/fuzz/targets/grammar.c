@@ -1,8 +1,8 @@
 /* What an answer must be: the first byte says whether a JSON schema, a regular expression, a
  * grammar or a list of choices follows. What is taken can be written under, to its end if that
  * comes soon; what fits a schema is JSON that fits it. */
-#include "examples/llm/base/buffer.h"
 #include "examples/llm/grammar/grammar.h"
+#include "examples/llm/base/buffer.h"
 #include "examples/llm/grammar/schema.h"
 #include "tests/by_hand/fuzz/fuzz.h"
 
