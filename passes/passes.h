@@ -40,5 +40,9 @@ bool et_streams_unevenly(et_program *p, const et_pass_options *);
  * options are those that each was made with. */
 bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by,
                           et_program *streamed, const et_pass_options *streamed_by);
+/* Is the same program better with tiles that are CLAIMED than with a queue for some: is it
+ * predicted to take less time, over the ranges that QUEUED has variants for? */
+bool et_is_better_than_queued(et_program *claimed, const et_pass_options *claimed_by,
+                              et_program *queued, const et_pass_options *queued_by);
 
 #endif

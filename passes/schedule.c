@@ -277,15 +277,20 @@ bool et_streams_unevenly(et_program *p, const et_pass_options *o) {
     return any;
 }
 
-/* Predicted, at the geometric mean of the symbols' bounds. */
-static double time_of(et_program *p, const et_pass_options *o) {
-    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+/* Predicted. */
+static double time_at(et_program *p, const et_pass_options *o, const int64_t *syms) {
     double done[ET_MAX_MODELS];
-    et_sample_symbols(p->g->exprs, syms);
-    et_player *pl = et_player_create(p, o, syms[1]);
+    et_player *pl = et_player_create(p, o, syms);
     double us = et_player_launch(pl, -1, done);
     et_player_destroy(pl);
     return us;
+}
+
+/* At the geometric mean of the symbols' bounds. */
+static double time_of(et_program *p, const et_pass_options *o) {
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    et_sample_symbols(p->g->exprs, syms);
+    return time_at(p, o, syms[1]);
 }
 
 bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by,
@@ -301,6 +306,20 @@ bool et_is_better_claimed(et_program *claimed, const et_pass_options *claimed_by
         p.grids[i].behind = 0;
     }
     return time_of(&p, claimed_by) < worth * time_of(streamed, streamed_by);
+}
+
+bool et_is_better_than_queued(et_program *claimed, const et_pass_options *claimed_by,
+                              et_program *queued, const et_pass_options *queued_by) {
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    et_program *part;
+    double ratio = 1;
+    for (int i = 0; (part = et_program_part(queued, i)); i++) {
+        if (queued->nvariants && queued->variant[i].least) continue; /* on fewer workgroups */
+        et_sample_symbols(part->g->exprs, syms);
+        ratio *= time_at(et_part_at(claimed, syms[1]), claimed_by, syms[1]) /
+                 time_at(part, queued_by, syms[1]);
+    }
+    return ratio < 1;
 }
 
 /* ---- the pass ---- */

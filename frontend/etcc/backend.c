@@ -204,18 +204,31 @@ static et_program *stream_or_claim(et_graph *g, et_program *p, const et_options 
     return claimed && et_is_better_claimed(claimed, &claims, p, by) ? claimed : p;
 }
 
-/* The program to generate code for: split into variants where that pays. Tiles, and a weight
- * stream, are others where it is known from the start that no task is queued. Tiles may still be
- * claimed. */
+/* Does the source ask for a queue, which the passes are not to choose instead of it? */
+static bool asks_for_queue(const et_graph *g) {
+    bool asks = false;
+    for (int i = 0; i < g->nnodes; i++)
+        asks |= et_attr_int(&g->nodes[i], "dynamic", 0);
+    return asks;
+}
+
+/* The program to generate code for: split into variants where that pays. Where tasks may be queued
+ * or not, all may be claimed or dealt: tiles, and a weight stream, are others where it is known
+ * from the start that no task is queued. */
 static et_program *lower(et_graph *g, et_program *from, const et_options *o,
                          const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     et_program *p = lower_once(g, from, o, passes, narrow, ctx);
     et_pass_options fixed = *passes;
-    if (!p || from || came_out(o, p) != ET_SCHEDULE_STATIC) return p;
+    if (!p || from || et_schedule_of(o->schedule)->queued != ET_QUEUED_CHOSEN ||
+        p->stage != ET_STAGE_SCHEDULED)
+        return p;
+    bool queued = came_out(o, p) != ET_SCHEDULE_STATIC;
+    if (queued && asks_for_queue(g)) return p;
     fixed.schedule = ET_SCHEDULE_CLAIMED;
     fixed.claims_chosen = true;
-    p = lower_once(g, NULL, o, &fixed, narrow, ctx);
-    return stream_or_claim(g, p, o, &fixed);
+    et_program *claimed = lower_once(g, NULL, o, &fixed, narrow, ctx);
+    if (queued && claimed && !et_is_better_than_queued(claimed, &fixed, p, passes)) return p;
+    return stream_or_claim(g, claimed, o, &fixed);
 }
 
 bool et_check_target(const char *name, et_diags *d) {

@@ -207,6 +207,11 @@ static double iterations(const struct tile *t, const et_step *s) {
     return n;
 }
 
+/* Is what the step leaves out, which nobody reads, all that it has in this tile? */
+static bool leaves_out(const struct tile *t, const et_step *s) {
+    return s->promised && value(t, s->mask, 1) == 0;
+}
+
 /* Rows past the end of the tensor are masked: a tile of 64 rows does the work of those that exist.
  */
 static double live_share(const struct tile *t, const et_step *s) {
@@ -315,6 +320,7 @@ static void cost_attend(struct tile *t, const et_step *s, const et_step_elements
 }
 
 static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_elements *e) {
+    if (leaves_out(t, s)) return;
     double stored = iterations(t, s) * live_share(t, s), n = stored;
     if (s->kind == ET_STEP_REDUCE) n *= value(t, s->rextent, 1);
     t->c.cache_bytes += n * e->value.bytes;

@@ -130,6 +130,7 @@ static void collect(struct sim *s, struct sim_grid *g) {
         et_step_var var[ET_STEP_VARS];
         for (int k = 0, n = et_step_vars(s->x, &g->f->steps[i], var); k < n; k++)
             if (var[k].role != ET_VAR_POSITION) size_of(g, var[k].extent);
+        if (g->f->steps[i].promised) size_of(g, g->f->steps[i].mask);
         size_of(g, g->elements[i].visits);
         size_of(g, g->elements[i].usual);
     }
@@ -291,6 +292,7 @@ static uint64_t mix(uint64_t h, int64_t v) {
 
 /* Elements of the box the access touches, no more than it asks for; OUT_KEY tells boxes apart. */
 static double access_bytes(const struct reader *r, const struct sim_access *a, uint64_t *out_key) {
+    if (a->step->promised && size_now(r->g, a->step->mask, 1) == 0) return 0;
     const et_tensor *t = &r->s->p->tensors[a->tensor];
     struct mention m = {.r = r};
     double box = et_dtype_width(t->shape.dtype), asked = box;

@@ -31,6 +31,22 @@ test "$(of 128 hybrid)" = 'h y '
 grep -q 'streamed$' layer.eti && die 'a stream where none was expected'
 test "$(of 256 hybrid)" = 'h y '
 
+# A queue for attention, whose tiles have more or fewer positions, would leave no task to be claimed: all are, by prediction,
+# unless the source asks for the queue.
+model=${layer%/*}
+sed 's/\("num_hidden_layers":\) [0-9]*/\1 2/' "$model/config.json" > config.json
+"$bin/etimport" . --config-only --name=m --slots 1 --context 1088 --max-tokens 1024 -o prompt.etg > said 2>&1
+prompt() { # MODEL
+    sed 's/^\(dim N in\) .*/\1 1024..1024/' "$1" > one.etg
+    "$bin/etcc" one.etg --machine=H200 --variants=1 --schedule=hybrid --to=scheduled -o prompt.eti 2> said
+}
+prompt prompt.etg
+grep -q 'task @experts.down .* order claimed behind' prompt.eti
+grep -q ' dynamic$' prompt.eti && die 'a queue where claims are predicted to be better'
+sed 's/^\( *\)\(a = attention\)/\1@dynamic\n&/' prompt.etg > asked.etg
+prompt asked.etg
+grep -q 'task @a .* dynamic$' prompt.eti || die 'no queue where one is asked for'
+
 # Who claims is busy to the end: predicted, with scores by chance.
 of 1024 static > /dev/null
 "$bin/etfill" scores.safetensors 'scores:f32[1024,128]:-1:1'
