@@ -191,9 +191,10 @@ typedef struct et_family {
     void (*order_loads)(cg *);      /* loads before this are issued before all that follows */
 
     /* An asynchronous copy of 16 bytes to local memory: the first BYTES, an i32, from FROM, zeros
-     * after them. COPIED waits for this work-item's copies before the last GROUPS calls of
-     * COPY_GROUP. All three NULL: there is no such copy. */
+     * after them; COPY_FEW, one of 4 or 8. COPIED waits for this work-item's copies before the last
+     * GROUPS calls of COPY_GROUP. All four NULL: there is no such copy. */
     void (*copy)(cg *, val to, val from, val bytes);
+    void (*copy_few)(cg *, val to, val from, int of, val bytes);
     void (*copy_group)(cg *);
     void (*copied)(cg *, int groups);
 

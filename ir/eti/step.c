@@ -158,10 +158,11 @@ static void sums(eti_parser *p, et_step *s, const int dim[3]) {
     if (!p->broken && !s->nacc) eti_expected(p, "a sum such as $acc += a * %w[n, k]");
 }
 
-static bool all_contiguous(eti_parser *p, const et_step *s) {
+static bool all_contiguous(eti_parser *p, const et_step *s,
+                           bool (*how)(const et_program *, et_expr, int, et_dtype)) {
     bool yes = true;
     for (int i = 0; i < s->nacc; i++)
-        yes &= !s->b[i].id || et_k_contiguous(p->p, s->b[i], s->kvar, s->operand);
+        yes &= !s->b[i].id || how(p->p, s->b[i], s->kvar, s->operand);
     return yes;
 }
 
@@ -197,7 +198,7 @@ static bool ring(eti_parser *p, et_step *s, int kc, const char *a, const char *b
         return s->wm > 1;
     }
     int stages = l->dim[0];
-    if (!b || stages < 2 || (!all_contiguous(p, s) && !all_computed(p, s))) {
+    if (!b || stages < 2 || (!all_contiguous(p, s, et_k_in_words) && !all_computed(p, s))) {
         eti_error(
             p, loc,
             "a ring is of two chunks or more of both operands, each contiguous along k or computed "
@@ -347,7 +348,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     }
     int pad = 16 / et_dtype_bytes(s->operand);
     s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){staged(p, s, a, b), kc}, pad);
-    bool direct = all_contiguous(p, s);
+    bool direct = all_contiguous(p, s, et_k_contiguous);
     if (b || (!a && !direct))
         s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, kc}, pad);
     else if (!direct && !all_computed(p, s))

@@ -113,3 +113,39 @@ bool et_access_direct(const et_program *p, const et_func *f, const et_step *s, e
     return et_access_grows(x, off, s->kvar, 1, at0) && et_divides(x, lane_k, at0) &&
            ends_inside(x, s, &p->tensors[n.i].shape, lane_k);
 }
+
+int et_access_grain(const et_product_cx *g, const et_mainloop *c, et_expr e) {
+    enum { WORD = 4 };
+    int least = g->t->copies ? WORD / c->size : c->piece;
+    for (int n = c->piece; n && n >= least; n /= 2)
+        if (et_access_direct(g->p, g->f, c->s, e, n)) return n * c->size;
+    return 0;
+}
+
+struct across {
+    const et_program *p;
+    const et_func *f;
+    int row, k;
+    bool rows, ks; /* adjacent along either */
+};
+
+static bool is_adjacent(et_exprs *x, et_expr off, int var) {
+    return et_expr_has_var(x, off, var) &&
+           et_access_grows(x, off, var, 1, et_subst_var(x, off, var, et_int(x, 0)));
+}
+
+static void look_across(void *ctx, et_expr e) {
+    struct across *a = ctx;
+    et_exprs *x = a->p->g->exprs;
+    const et_node_x n = *et_x(x, e);
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR) return;
+    et_expr off = et_access_offset(a->p, a->f, n.i2, n.i, n.ops);
+    a->rows |= is_adjacent(x, off, a->row);
+    a->ks |= is_adjacent(x, off, a->k);
+}
+
+bool et_access_across(const et_program *p, const et_func *f, et_expr e, int row, int k) {
+    struct across a = {.p = p, .f = f, .row = row, .k = k};
+    et_walk(p->g->exprs, e, look_across, &a);
+    return a.rows && !a.ks;
+}

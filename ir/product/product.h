@@ -379,5 +379,10 @@ int et_access_align(const et_program *, const et_func *, int space, int id, cons
 bool et_access_grows(et_exprs *, et_expr off, int var, int64_t times, et_expr at0);
 /* Is E of S's operand type in a tensor, LANE_K's k's at a time aligned and side by side? */
 bool et_access_direct(const et_program *, const et_func *, const et_step *, et_expr e, int lane_k);
+/* Of E, an operand of a pipeline: bytes that a piece of 16 is aligned to, and is copied by, past
+ * the registers where fewer than 16; 0: it is loaded. */
+int et_access_grain(const et_product_cx *, const et_mainloop *, et_expr e);
+/* Are elements of E for neighbouring values of ROW adjacent in memory, and none for those of K? */
+bool et_access_across(const et_program *, const et_func *, et_expr e, int row, int k);
 
 #endif

@@ -71,13 +71,13 @@ int et_local_bytes(const et_local *l) {
     return (n + 15) & ~15;
 }
 
-bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand) {
+static bool contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand, int bytes) {
     et_exprs *x = p->g->exprs;
     const et_node_x *n = et_x(x, b);
     if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return false;
     const et_tensor *t = &p->tensors[n->i];
     int64_t pitch;
-    const int bits = et_dtype_bits(t->shape.dtype), load = 8 * 16;
+    const int bits = et_dtype_bits(t->shape.dtype), load = 8 * bytes;
     if (n->nops < 1 || t->shape.dtype != operand ||
         !et_is_int(x, t->shape.dim[n->nops - 1], &pitch) || pitch * bits % load)
         return false;
@@ -86,6 +86,14 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
     for (int d = 0; d + 1 < n->nops; d++)
         if (et_expr_has_var(x, n->ops[d], kvar)) return false;
     return true;
+}
+
+bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand) {
+    return contiguous(p, b, kvar, operand, 16);
+}
+
+bool et_k_in_words(const et_program *p, et_expr b, int kvar, et_dtype operand) {
+    return contiguous(p, b, kvar, operand, 4);
 }
 
 struct divided {

@@ -496,6 +496,8 @@ int et_local_bytes(const et_local *);
 /* Is B k-major: an element of a tensor of type OPERAND, contiguous in KVAR, with rows aligned to 16
  * bytes? Then codegen loads it without staging. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
+/* The same with rows aligned to words of four bytes. */
+bool et_k_in_words(const et_program *, et_expr b, int kvar, et_dtype operand);
 /* Is it so in each part of k, P at a time, where a tensor says where a part lies, as of the experts
  * that a token's row goes to one after the other? P, which divides k; or 0. */
 int64_t et_k_part(const et_program *, et_expr b, int kvar);

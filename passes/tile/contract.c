@@ -71,7 +71,9 @@ static bool always_many(const et_contract_tiler *c) {
 
 /* Operands that a pipeline copies unchanged, or computes from contiguous loads. */
 static bool may_ring(const et_contract_tiler *c) {
-    return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_PIPELINE);
+    bool words = c->words && c->t.opt->machine->local_copies;
+    return (c->plain || words || c->computed > 0) &&
+           !et_is_without(c->t.opt->without, ET_FEATURE_PIPELINE);
 }
 
 static et_expr operand_of(et_contract_tiler *c, int p, bool left, et_expr at, et_expr k) {
@@ -237,7 +239,7 @@ static bool contract_step(et_contract_tiler *c) {
     et_expr guard = et_tile_guard(c);
     if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
     s.nlive = et_int(x, c->span);
-    c->plain = true;
+    c->plain = c->words = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
         et_expr n = et_pieces_offset(x, &c->pieces, et_var(x, s.nvar));
         s.b[p] = operand_of(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
@@ -245,6 +247,7 @@ static bool contract_step(et_contract_tiler *c) {
             s.nlive =
                 et_op2(x, ET_X_MIN, s.nlive, et_sub(x, et_cut_product_columns(c, p), c->base[p]));
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
+        c->words &= et_k_in_words(c->t.p, s.b[p], s.kvar, s.operand);
     }
     if (c->narrow && !c->plain) return true;
     bool dealt = et_tile_deal_waves(c, &s, false);

@@ -37,6 +37,7 @@ typedef struct {
     bool pooled;              /* the price depends on tiles of other groups, too */
     bool rounds;              /* few rows, bound by weights: priced by rounds */
     bool plain;               /* every right operand is read straight from memory */
+    bool words;               /* ... or where its rows are aligned to words only */
     int computed; /* else: loads of one that is computed in registers; 0: not all can be computed */
     bool ends;    /* such, and k ends where some waves have no part of a chunk */
     bool direct;  /* no right operand needs a buffer in local memory */

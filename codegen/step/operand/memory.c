@@ -148,14 +148,10 @@ static void each_or_zero(cg *g, const et_contract *c, et_expr e, val k, int n, v
     }
 }
 
-/* All of which exist or none, or each is looked at. */
-void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent, val chunk, val u,
-                          int n, val *v) {
+/* N elements, all of which exist or none: those of number U of so many in the chunk. */
+static void some_or_zero(cg *g, const et_contract *c, et_expr e, bool divergent, val chunk, val u,
+                         int n, val *v) {
     val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, u, n)), in = NULL;
-    if (c->p.tail && (c->p.k < 0 || c->p.k % n)) {
-        each_or_zero(g, c, e, k, n, v);
-        return;
-    }
     if (c->p.tail) { /* past the end: the chunk's first column, then zero */
         in = cg_icmp(g, LLVMIntSLT, k, c->now.kend);
         u = cg_select(g, in, u, cg_i32(g, 0));
@@ -175,5 +171,22 @@ void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent
     for (int j = 0; j < n; j++) {
         v[j] = cg_to_f32(g, v[j]);
         if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
+    }
+}
+
+/* As many at a time as k is a multiple of. */
+void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent, val chunk, val u,
+                          int n, val *v) {
+    int some = n;
+    while (c->p.tail && some > 1 && (c->p.k < 0 || c->p.k % some))
+        some /= 2;
+    if (some == 1 && n > 1) {
+        val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, u, n));
+        each_or_zero(g, c, e, k, n, v);
+        return;
+    }
+    for (int j = 0; j < n; j += some) {
+        val at = some < n ? cg_addi(g, cg_muli(g, u, n / some), j / some) : u;
+        some_or_zero(g, c, e, divergent, chunk, at, some, v + j);
     }
 }

@@ -20,12 +20,15 @@ enum {
 typedef struct {
     et_expr e;
     int var, rows, local;
-    int64_t at, bytes; /* of its first row in a part of the local, and of such a part */
-    val live;          /* rows: those after them are not read */
-    bool plain;        /* a tensor, as it is */
-    bool async;        /* copied asynchronously */
-    bool once;         /* weights, copied such that they leave the L2 first */
-    int n;             /* pieces of a work-item */
+    int64_t at, bytes;         /* of its first row in a part of the local, and of such a part */
+    val live;                  /* rows: those after them are not read */
+    bool plain;                /* a tensor, as it is */
+    bool async;                /* copied asynchronously */
+    bool once;                 /* weights, copied such that they leave the L2 first */
+    int grain;                 /* bytes that its pieces are aligned to; 0: it is not plain */
+    int n;                     /* pieces of a work-item */
+    val piece[ET_CHUNK_ITEMS]; /* of a row, that this work-item has: another than all operands'
+                                  where neighbouring lanes load neighbouring rows */
     cg_addr from[ET_CHUNK_ITEMS];
     val first[ET_CHUNK_ITEMS]; /* of an async operand: the piece of the first chunk */
     val there[ET_CHUNK_ITEMS]; /* bytes of a piece; 0 in a row that is not live */

@@ -53,16 +53,20 @@ static void begin_side(cg *g, et_chunks *r, int i) {
     et_chunk_operand *s = &r->side[i];
     int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
     s->n = (total + wg - 1) / wg;
-    s->plain = et_access_direct(g->p, g->f, c->p.s, s->e, c->p.piece);
+    s->grain = et_access_grain(cg_cx(g), &c->p, s->e);
+    s->plain = s->grain > 0;
     s->async = s->plain && g->family->copy;
-    s->once = cg_chunk_once(g, r, i);
+    s->once = s->grain == PIECE && cg_chunk_once(g, r, i);
     r->async |= s->async;
+    bool across = !s->plain && et_access_across(g->p, g->f, s->e, s->var, c->p.s->kvar);
     for (int j = 0; j < s->n; j++) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
         if (total % wg && j + 1 == s->n) /* work-items without one repeat another */
             item = LLVMBuildURem(g->b, item, cg_i32(g, total), "");
-        val row = LLVMBuildUDiv(g->b, item, cg_i32(g, pieces), "");
-        s->to[j] = cg_addi(g, place(g, c, r->wide, row, r->piece), s->at);
+        val of = cg_i32(g, across ? s->rows : pieces);
+        val row = across ? LLVMBuildURem(g->b, item, of, "") : LLVMBuildUDiv(g->b, item, of, "");
+        s->piece[j] = across ? LLVMBuildUDiv(g->b, item, of, "") : r->piece;
+        s->to[j] = cg_addi(g, place(g, c, r->wide, row, s->piece[j]), s->at);
         val last = cg_addi(g, s->live, -1), in = cg_icmp(g, LLVMIntSLT, row, s->live);
         s->row[j] = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
         s->there[j] = cg_select(g, in, cg_i32(g, PIECE), cg_i32(g, 0));
@@ -106,9 +110,9 @@ static val ring_ptr(cg *g, const et_chunk_operand *s, int j, val at, int part) {
     return cg_gepi(g, cg_gep(g, cg_gepi(g, g->lds, l->offset), at), part * s->bytes);
 }
 
-static val first_k(cg *g, const et_chunks *r, val chunk, int part) {
+static val first_k(cg *g, const et_chunks *r, val piece, val chunk, int part) {
     const et_contract *c = r->c;
-    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, r->piece, c->p.piece));
+    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, piece, c->p.piece));
     return cg_addi(g, k, (int64_t)part * r->wide / c->p.size);
 }
 
@@ -131,10 +135,25 @@ static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_operand *s, int 
 static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
     const et_contract *c = r->c;
     if (!c->p.tail) return cg_i32(g, PIECE);
-    val left = LLVMBuildSub(g->b, c->now.kend, first_k(g, r, chunk, part), "");
+    val left = LLVMBuildSub(g->b, c->now.kend, first_k(g, r, r->piece, chunk, part), "");
     left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
     left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->p.piece)});
     return cg_muli(g, left, c->p.size);
+}
+
+/* The first BYTES of a piece and zeros, by copies of what rows are aligned to. */
+static void copy_piece(cg *g, const et_chunk_operand *s, val to, val from, val bytes) {
+    for (int at = 0; at < PIECE && s->grain < PIECE; at += s->grain) {
+        val left = cg_addi(g, bytes, -at), most = cg_i32(g, s->grain);
+        left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, most});
+        left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
+        g->family->copy_few(g, cg_gepi(g, to, at), cg_gepi(g, from, at), s->grain, left);
+    }
+    if (s->grain < PIECE) return;
+    if (s->once)
+        g->family->stream->copy_some(g, to, from, bytes);
+    else
+        g->family->copy(g, to, from, bytes);
 }
 
 void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val stage, int first, int last) {
@@ -143,14 +162,12 @@ void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val stage, int first, i
         val bytes = piece_bytes(g, r, chunk, part);
         for (int i = first; i <= last; i++) {
             const et_chunk_operand *s = &r->side[i];
-            void (*copy)(cg *, val, val, val) =
-                s->once ? g->family->stream->copy_some : g->family->copy;
             val at = stage_at(g, r, s, stage);
             if (s->once) at = g->family->stream->own(g, at);
             for (int j = 0; j < s->n && s->async; j++) {
                 val to = ring_ptr(g, s, j, at, part);
                 val from = memory_ptr(g, r, s, j, chunk, part), n[] = {bytes, s->there[j]};
-                copy(g, to, from, cg_call(g, "llvm.umin", 1, &g->i32, 2, n));
+                copy_piece(g, s, to, from, cg_call(g, "llvm.umin", 1, &g->i32, 2, n));
             }
         }
     }
@@ -164,7 +181,7 @@ static LLVMTypeRef piece_type(cg *g) {
 static val load_plain(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk,
                       int part) {
     const et_contract *c = r->c;
-    val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, chunk, part);
+    val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, r->piece, chunk, part);
     if (c->p.tail) {
         val start = LLVMBuildZExt(g->b, s->from[j].lane, g->i64, "");
         val in = cg_icmp(g, LLVMIntSLT, k, c->now.kend);
@@ -181,7 +198,7 @@ static val load_computed(cg *g, const et_chunks *r, const et_chunk_operand *s, i
     val v[16];
     int mark = cg_scope(g);
     cg_bind(g, s->var, s->row[j], true);
-    val piece = cg_addi(g, r->piece, part * (r->wide / PIECE));
+    val piece = cg_addi(g, s->piece[j], part * (r->wide / PIECE));
     cg_contract_elements(g, c, s->e, false, chunk, piece, c->p.piece, v);
     cg_scope_end(g, mark);
     for (int k = 0; k < c->p.piece; k++)
@@ -215,7 +232,7 @@ void cg_chunk_store(cg *g, const et_chunks *r, val stage) {
 val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_operand *s, int j, val chunk, int part,
                   val any) {
     const et_contract *c = r->c;
-    val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
+    val lane = s->from[j].lane, k = first_k(g, r, r->piece, chunk, part);
     val offset = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
     if (c->p.tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->now.kend), off, lane);

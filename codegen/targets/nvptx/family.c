@@ -76,6 +76,7 @@ const et_family et_nvptx = {
     .variants = true,
     .order_loads = nvptx_order_loads,
     .copy = nvptx_copy,
+    .copy_few = nvptx_copy_few,
     .copy_group = nvptx_copy_group,
     .copied = nvptx_copied,
     .prefetch = nvptx_prefetch,

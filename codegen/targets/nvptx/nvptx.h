@@ -75,6 +75,7 @@ void nvptx_multiply8(cg *, et_dtype, const val m[4], const val n[2], val sum[4])
 void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
+void nvptx_copy_few(cg *, val to, val from, int of, val bytes);
 /* Inline assembly that LLVM neither moves into divergent code nor duplicates: group.c. */
 val nvptx_together(cg *, LLVMTypeRef result, const char *text, const char *constraints, int n,
                    val *args);

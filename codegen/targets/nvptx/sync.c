@@ -71,17 +71,28 @@ void nvptx_order_loads(cg *g) {
     (void)g;
 }
 
-/* Bypasses the L1, where no other warp would find the data. The L2 prefetches 256 bytes, since what
- * lies next is read next: memory delivers 256 bytes of a row faster than twice 128. */
-void nvptx_copy(cg *g, val to, val from, val bytes) {
-    static const char text[] = "cp.async.cg.shared.global.L2::256B [$0], [$1], 16, $2;",
-                      constraints[] = "r,l,r,~{memory}";
+static void copy_by(cg *g, const char *text, val to, val from, val bytes) {
+    static const char constraints[] = "r,l,r,~{memory}";
     val args[] = {to, from, bytes};
     LLVMTypeRef t[] = {LLVMTypeOf(to), LLVMTypeOf(from), g->i32};
     LLVMTypeRef type = LLVMFunctionType(g->none, t, 3, false);
-    val copy = LLVMGetInlineAsm(type, text, sizeof text - 1, constraints, sizeof constraints - 1,
-                                true, false, LLVMInlineAsmDialectATT, false);
+    val copy = LLVMGetInlineAsm(type, text, strlen(text), constraints, sizeof constraints - 1, true,
+                                false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(g->b, type, copy, args, 3, "");
+}
+
+/* Bypasses the L1, where no other warp would find the data. The L2 prefetches 256 bytes, since what
+ * lies next is read next: memory delivers 256 bytes of a row faster than twice 128. */
+void nvptx_copy(cg *g, val to, val from, val bytes) {
+    copy_by(g, "cp.async.cg.shared.global.L2::256B [$0], [$1], 16, $2;", to, from, bytes);
+}
+
+/* Through the L1, as such copies go. */
+void nvptx_copy_few(cg *g, val to, val from, int of, val bytes) {
+    copy_by(g,
+            of == 8 ? "cp.async.ca.shared.global.L2::128B [$0], [$1], 8, $2;"
+                    : "cp.async.ca.shared.global.L2::128B [$0], [$1], 4, $2;",
+            to, from, bytes);
 }
 
 void nvptx_copy_group(cg *g) {

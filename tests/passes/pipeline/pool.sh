@@ -102,3 +102,30 @@ output n : f32[N, 2048] = rmsnorm(y, g, eps = 1e-5)
 ETG
 "$etcc" range.etg --machine=H100 --variants=1 --without=stream_many --to=tiled -o range.eti
 [ "$(tile range.eti y.w)" = 64x64 ] || die "a range of rows: $(grep '^func' range.eti)"
+
+# Rows of k that are aligned to words only go through a pipeline by copies of so much, whichever way the other operand lies; on a GPU that
+# copies nothing, or aligned to less, through local memory without one.
+words() { # K MACHINE: a product of that k
+    cat > words.etg << ETG
+model words
+input x : bf16[3, $1, 400]
+weight w : bf16[224, $1] = "w"
+output y : f32[3, 400, 224] = transpose(x, [0, 2, 1]) @ w.T
+ETG
+    "$etcc" words.etg --machine=$2 --variants=1 --to=scheduled -o words.eti
+    grep -o 'rows [a-z]* [0-9]* weights [a-z]*' words.eti | head -n 1
+}
+for k in 196 98; do
+    case $(words $k H200) in
+    'rows pipeline '*' weights pipeline') ;;
+    *) die "k = $k has no pipeline: $(words $k H200)" ;;
+    esac
+    "$etcc" words.etg --machine=H200 --variants=1 --unoptimised --emit-llvm=words.ll
+    grep -q "cp.async.ca.shared.global.L2::128B \[\$0\], \[\$1\], $((k % 4 ? 4 : 8)), \$2" words.ll || die "k = $k is not copied by its words"
+done
+for case in 197:H200 196:MI300X; do
+    [ "$(words ${case%:*} ${case#*:})" = 'rows staged 1 weights staged' ] || die "$case: $(words ${case%:*} ${case#*:})"
+done
+words 196 H200 > before
+"$etcc" words.eti --machine=H200 --to=scheduled -o again.eti
+cmp words.eti again.eti || die 'a text with such a pipeline is read as another'
