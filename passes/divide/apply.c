@@ -210,6 +210,7 @@ void div_apply(et_graph *g, const struct div_plan *p) {
     for (int i = 1; i < nvals; i++)
         if (p->cut[i].axis != WHOLE) cut_shape(g, (et_value){(uint32_t)i}, p->cut[i], p->devices);
     g->devices = p->devices;
+    div_add_shares(g, p, nnodes, -1);
     add_exchanges(g, p, nvals, -1);
     check_shapes(g);
 }

@@ -510,6 +510,9 @@ bool et_divide(et_graph *g, int devices, const et_machine *m, et_gather how, et_
     if (io && !io->nvals) *io = (et_divided){g->nvals, v.least, v.gather};
     for (int i = 1; i < g->nvals; i++)
         g->vals[i].split = (et_split){0};
-    div_apply(g, &(struct div_plan){devices, v.cut, v.needed, v.partial, v.gathered, v.arg});
+    struct div_plan plan = {.devices = devices, .cut = v.cut, .needed = v.needed};
+    plan.partial = v.partial, plan.gathered = v.gathered, plan.arg = v.arg;
+    div_exchange_late(g, &plan);
+    div_apply(g, &plan);
     return true;
 }

@@ -43,6 +43,8 @@ struct div_plan {
     const bool *partial;
     const struct div_cut *gathered; /* how each device has a part of what all then get */
     struct div_cut (*arg)[ET_MAX_ARGS];
+    const bool *part; /* it is partial, exchanged or not (late.c) */
+    bool *through;    /* by node: of what is partial it computes what is */
 };
 /* How the node of X computes it: as others read it, or a part of that. */
 static inline struct div_cut div_made(const struct div_plan *p, et_value x) {
@@ -62,6 +64,12 @@ et_value div_node_before(struct div_block *, const et_op *, int nargs, const et_
 void div_gather(struct div_block *, int node, struct div_cut cut, int devices);
 /* X, which node LAST of the graph computes, and no value of its own. */
 void div_take_result(et_graph *, et_value from, et_value x);
+
+/* Exchanges of P come as late as less is exchanged so. */
+void div_exchange_late(et_graph *, struct div_plan *p);
+/* The first NNODES nodes, in the block of LOOP, of those that P goes through: a device adds its
+ * share of what all have. */
+void div_add_shares(et_graph *, const struct div_plan *p, int nnodes, int loop);
 
 void div_join_pieces(et_graph *);
 void div_apply(et_graph *, const struct div_plan *);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # choice.sh BIN BENCH WORK: how a large sum is exchanged goes by what was measured on two H200 (bench/devices/README.md): prompts of 512 rows with flags,
 # of 2,048 by rows, be parts f32 or bf16; what adds up parts with flags has one tile for each CU at most,
-# and the norm behind it is the same task; sends are apart where tiles have many rounds.
+# and the norm behind it is the same task; sends are apart where tiles have many rounds. Of a mixture the sum of all experts is exchanged, once a layer.
 set -eu
 bin=$1 bench=$2 out=$3
 mkdir -p "$out" && cd "$out"
@@ -26,4 +26,6 @@ grep -q 'task @h.down = .* order others_first along i0 apart$' pair.eti && grep 
     [ "$(grep -c ' apart$' pair.eti)" = 2 ] || { grep task pair.eti && exit 1; }
 "$bin/etcc" pair.etg --machine=H200 --devices=2 --variants=1 --without=apart --to=scheduled -o pair.eti
 ! grep -q ' apart$\|order o' pair.eti || { grep task pair.eti && exit 1; }
+"$bin/etcc" "$bench/../../tests/passes/devices/experts.etg" --machine=H200 --devices=2 --variants=1 --to=scheduled -o experts.eti
+[ "$(grep -c 'partial' experts.eti)" = 1 ] && grep -q 'temp %x.map : f32\[2, N, 64\] partial' experts.eti || { grep partial experts.eti && exit 1; }
 echo ok
