@@ -377,6 +377,17 @@ typedef enum etrt_ranges { ETRT_RANGES_FIXED, ETRT_RANGES_ELASTIC } etrt_ranges;
 /* ETRT_UNSUPPORTED for a model without --resident, for fewer workgroups than models, and on the
  * null device. Nothing is launched before the first step. */
 etrt_status etrt_residence_open(etrt_session *, etrt_ranges, etrt_residence **out_residence);
+/* The same of COUNT models with a kernel each, none of which stays: a step is a launch. EACH has a
+ * session of each model, on a device handle of its own, all of the same GPU: launches on one handle
+ * wait for each other. BESIDE may be NULL, or has of each model NULL or a session on the same
+ * handle of the same source compiled with --occupancy=2, for all or some of its dims' values.
+ * Models that have steps go by a plan, each on a part of the CUs by EACH, or beside each other on
+ * all by BESIDE, whichever has been measured to be better; one alone has all by EACH. Inputs,
+ * states and outputs are those of EACH, whichever kernel runs, weights each kernel's own.
+ * ETRT_MISMATCH for a kernel of BESIDE that is of another model, ETRT_INVALID for two models of one
+ * name or handle. */
+etrt_status etrt_residence_open_each(etrt_session *const *each, etrt_session *const *beside,
+                                     int count, etrt_residence **out_residence);
 /* Begin a step of MODEL (of the one that there is: its name or NULL), and return at once.
  * ETRT_INVALID while the model has one; what etrt_submit tells of missing dims, inputs, weights. */
 etrt_status etrt_residence_post(etrt_residence *, const char *model);

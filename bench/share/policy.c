@@ -166,11 +166,12 @@ bool sh_same_outputs(struct sh_model *m) {
         if (!sh_ok(t->name, etrt_session_shape(m->session, t, shape, &bytes))) return false;
         void *now = sh_alloc((size_t)bytes);
         bool ok = sh_ok(t->name, etrt_read(m->session, t->name, now, (size_t)bytes));
-        if (ok && m->output[k] && memcmp(now, m->output[k], (size_t)bytes) != 0)
+        void **output = &m->output[m->beside][k];
+        if (ok && *output && memcmp(now, *output, (size_t)bytes) != 0)
             ok = sh_fail("%s of %s is not what the first launch gave", t->name, m->name);
-        if (ok && !m->output[k]) {
-            m->output[k] = now;
-            m->bytes[k] = (size_t)bytes;
+        if (ok && !*output) {
+            *output = now;
+            m->bytes[m->beside][k] = (size_t)bytes;
         } else
             free(now);
         if (!ok) return false;
@@ -198,9 +199,9 @@ static bool add_model(struct sh_policy *p, etrt_model *kernel, etrt_session *ses
                       const char *name, int cus) {
     if (p->nmodels == SH_MODELS)
         return sh_fail("policy %s: more than %d models", p->name, SH_MODELS);
-    struct sh_model *m = &p->model[p->nmodels++];
+    struct sh_model *m = &p->model[p->nmodels];
     *m = (struct sh_model){.index = index, .kernel = kernel, .session = session, .cus = cus};
-    m->pace = (struct etrt_pace){.weight = 1, .latency_ns = 1e30};
+    m->place = p->nmodels++;
     snprintf(m->name, sizeof m->name, "%s", name);
     return true;
 }
@@ -250,8 +251,6 @@ static bool open_half(const struct sh_options *o, struct sh_policy *p, int m) {
 
 static void close_half(struct sh_model *half) {
     if (!half) return;
-    for (int k = 0; k < SH_OUTPUTS; k++)
-        free(half->output[k]);
     etrt_session_destroy(half->session);
     etrt_model_unload(half->kernel);
     free(half);
@@ -265,6 +264,21 @@ static bool try_all(const struct sh_options *o, struct sh_policy *p) {
         ok = sh_play_closed(o, p, 1u << m, 1e-9, &run) && sh_same_outputs(&p->model[m]);
         sh_run_free(&run);
     }
+    return ok;
+}
+
+/* Models with kernels of their own, which launches of the library share the GPU among. */
+static bool stay_apart(struct sh_policy *p) {
+    etrt_session *each[SH_MODELS] = {0}, *beside[SH_MODELS] = {0};
+    if (p->kind != SH_PLANS) return true;
+    for (int m = 0; m < p->nmodels; m++) {
+        each[m] = p->model[m].session;
+        beside[m] = p->model[m].half ? p->model[m].half->session : NULL;
+    }
+    bool ok =
+        sh_ok(p->name, etrt_residence_open_each(each, beside, p->nmodels, &p->model[0].stays));
+    for (int m = 0; m < p->nmodels; m++)
+        p->model[m].stays = p->model[0].stays;
     return ok;
 }
 
@@ -287,6 +301,7 @@ static bool take_over(struct sh_policy *p, struct sh_policy *last) {
     for (int i = 0; same && i < p->nfiles; i++)
         same = strcmp(p->file[i], last->file[i]) == 0 && !p->half[i] && !last->half[i];
     if (!same) return false;
+    if (last->kind == SH_PLANS) etrt_residence_close(last->model[0].stays);
     p->nmodels = last->nmodels;
     memcpy(p->model, last->model, sizeof p->model);
     memcpy(p->opened, last->opened, sizeof p->opened);
@@ -299,7 +314,7 @@ static bool set_widths(struct sh_policy *p) {
     bool ok = true;
     for (int m = 0; ok && m < p->nmodels; m++) {
         struct sh_model *model = &p->model[m];
-        model->pace = (struct etrt_pace){.weight = 1, .latency_ns = 1e30};
+        model->stays = NULL;
         model->cus = p->asked[m] ? p->asked[m] : (int)etrt_device_cus(p->opened[m]);
         ok = sh_ok("@", etrt_set_workgroups(model->session, model->cus));
     }
@@ -308,7 +323,7 @@ static bool set_widths(struct sh_policy *p) {
 
 bool sh_policy_open(const struct sh_options *o, struct sh_policy *p, struct sh_policy *last) {
     bool ok = true;
-    if (last && take_over(p, last)) return set_widths(p);
+    if (last && take_over(p, last)) return set_widths(p) && stay_apart(p);
     if (last) sh_policy_close(last);
     for (int i = 0; ok && i < p->nfiles; i++)
         ok = open_file(o, p, i);
@@ -317,7 +332,7 @@ bool sh_policy_open(const struct sh_options *o, struct sh_policy *p, struct sh_p
     if (ok) snprintf(p->device, sizeof p->device, "%s", etrt_device_name(p->opened[0]));
     for (int m = 0; ok && m < p->nmodels; m++)
         ok = stay(p, m) && (!p->half[m] || open_half(o, p, m));
-    return ok && try_all(o, p);
+    return ok && stay_apart(p) && try_all(o, p);
 }
 
 void sh_policy_close(struct sh_policy *p) {
@@ -325,8 +340,8 @@ void sh_policy_close(struct sh_policy *p) {
     p->passed_on = true;
     for (int m = 0; m < p->nmodels; m++) {
         struct sh_model *model = &p->model[m];
-        for (int k = 0; k < SH_OUTPUTS; k++)
-            free(model->output[k]);
+        for (int k = 0; k < 2 * SH_OUTPUTS; k++)
+            free(model->output[k / SH_OUTPUTS][k % SH_OUTPUTS]);
         close_half(model->half);
         if (m && model->kernel == p->model[m - 1].kernel) continue;
         etrt_session_destroy(model->session);

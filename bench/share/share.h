@@ -23,13 +23,13 @@ enum sh_kind {
     SH_FIXED,   /* the same, each model with its part of the CUs at all times */
     SH_SIDE,    /* a kernel each, which stays, side by side as those of streams are */
     SH_LENT,    /* as streams; a launch has all CUs where no other model has requests */
-    SH_PLANS    /* the same, and else as many as a plan for those who have some gives it */
+    SH_PLANS    /* a kernel each, or two, under one residence (etrt_residence_open_each) */
 };
 /* One kernel is of all models. */
 static inline bool sh_is_one(enum sh_kind kind) {
     return kind == SH_ONE || kind == SH_STAYS || kind == SH_FIXED;
 }
-/* Launches of kernels side by side, whose workgroups are said at each. */
+/* Launches of kernels side by side, on devices of their own. */
 static inline bool sh_is_launched_apart(enum sh_kind kind) {
     return kind == SH_STREAMS || kind == SH_LENT || kind == SH_PLANS;
 }
@@ -67,18 +67,17 @@ struct sh_options {
 struct sh_model {
     char name[64]; /* its own, or what the kernel of several calls it */
     int index;     /* among the models of the kernel */
+    int place;     /* among those of the policy */
     etrt_model *kernel;
     etrt_session *session;
     etrt_residence *stays; /* its kernel does, or NULL */
     int cus;               /* that its launches take */
     bool beside;           /* the last one was of HALF */
     int64_t halves;        /* so many were */
-    struct etrt_pace pace; /* what plans know of it */
     struct sh_model *half; /* the same model in a kernel of which a CU holds two, or NULL */
-    double us[ETRT_PACE_UNITS + 1]; /* of launches, by parts of the chip; of HALF: [0], beside
-                                       others. 0: not measured */
-    void *output[SH_OUTPUTS];
-    size_t bytes[SH_OUTPUTS]; /* of them, as the first launch gave them */
+    /* Outputs as the first launch gave them, and as the first one of HALF did. */
+    void *output[2][SH_OUTPUTS];
+    size_t bytes[2][SH_OUTPUTS];
 };
 
 struct sh_policy {
@@ -93,7 +92,6 @@ struct sh_policy {
     bool passed_on;                          /* the next policy has what was opened */
     double alone[SH_MODELS];                 /* seconds, without other requests */
     double watts[SH_MODELS], mhz[SH_MODELS]; /* meanwhile */
-    int64_t steps;                           /* launched with kernels to choose from */
     struct sh_run closed, open[SH_LOADS];
 };
 

@@ -44,6 +44,14 @@ etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const voi
     return st;
 }
 
+bool etrt_residence_halved(etrt_residence *r, int model, int64_t *out_steps) {
+    pthread_mutex_lock(&r->lock);
+    bool halved = r->seat[model].halved;
+    *out_steps = r->seat[model].halves;
+    pthread_mutex_unlock(&r->lock);
+    return halved;
+}
+
 bool etrt_residence_begun(etrt_residence *r, int model, struct etrt_part *out) {
     pthread_mutex_lock(&r->lock);
     bool begun = r->seat[model].state != HELD;

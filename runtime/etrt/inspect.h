@@ -39,5 +39,8 @@ etrt_status etrt_report_wait(const etrt_device *, const struct etrt_manifest *,
 
 /* Has the step that MODEL (a number, from 0) was given begun? And on which workgroups. */
 bool etrt_residence_begun(etrt_residence *, int model, struct etrt_part *out);
+/* Of a model with kernels of its own: was its last step one of which a CU holds two, and how many
+ * were. */
+bool etrt_residence_halved(etrt_residence *, int model, int64_t *out_steps);
 
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/etrt/group/group.h"
 #include "runtime/etrt/inspect.h"
 #include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt/relay/relay.h"
 #include "runtime/etrt_abi.h"
 
 #include <pthread.h>
@@ -103,7 +104,9 @@ etrt_status etrt_step_over(etrt_session *, int model, bool failed);
 etrt_status etrt_residence_settled(const etrt_session *, const char *call, int model);
 void etrt_residence_rest(etrt_device *);
 
-/* launch.c: the first kernel's arguments; what a wait that expired left of MODEL; outputs of a
+/* launch.c: begins a launch of a session that has none. */
+etrt_status etrt_launch_session(etrt_session *);
+/* The first kernel's arguments; what a wait that expired left of MODEL; outputs of a
  * model are there or not. */
 void etrt_write_kernarg(etrt_session *);
 etrt_status etrt_explain(etrt_session *, int model);
@@ -161,24 +164,6 @@ bool etrt_weights_loaded(const etrt_model *, int model);
  * letters, of which three, "{l}", may become ten digits. */
 #define ETRT_SLICE_NAME 4096
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
-
-/* sparse.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes
- * of them are in pieces that are zero. */
-uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
-                         uint64_t *out);
-/* Are so many pieces zero, an eighth of those that there are maps of, that a kernel is faster where
- * it looks at maps? */
-bool etrt_zeros_worth_it(const etrt_model *);
-
-/* The same: MATRIX packed to OUT, of D's `block` bytes; false, and nothing that counts, where it is
- * not 2:4. */
-bool etrt_packed_make(const struct etrt_packed *d, const void *matrix, void *out);
-
-/* relaid.c: a relaid-out weight; SHAPE is that in the file. How many parts it has that are
- * contiguous both in the file and in memory; and one part FROM the file's order to OUT in memory's.
- */
-int64_t etrt_relaid_parts(const struct etrt_tensor *t, const int64_t *shape);
-void etrt_relay(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out);
 
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);

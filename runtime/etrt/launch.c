@@ -34,6 +34,20 @@ uint32_t *etrt_kernarg_pointers(const struct etrt_manifest *mf, int *out_count) 
     return at;
 }
 
+/* Are so many pieces zero, an eighth of those that there are maps of, that a kernel is faster where
+ * it looks at maps? */
+static bool zeros_worth_it(const etrt_model *m) {
+    const uint64_t part = 8;
+    uint64_t all = 0, zero = 0;
+    for (int i = 0; i < m->manifest.ntensors; i++) {
+        const struct etrt_tensor *t = &m->manifest.tensors[i];
+        if (!t->zeros.columns) continue;
+        all += (uint64_t)t->max_bytes;
+        zero += m->weight_zero[i];
+    }
+    return zero && zero >= all / part;
+}
+
 void etrt_write_kernarg(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     struct etrt_kernarg head = {
@@ -67,7 +81,7 @@ void etrt_write_kernarg(etrt_session *s) {
     p += 8 * mf->ntensors;
     etrt_mix_parts(s, s->workgroups, (struct etrt_part *)(void *)p);
     if (!mf->zeros) return;
-    uint64_t look = etrt_zeros_worth_it(s->model);
+    uint64_t look = zeros_worth_it(s->model);
     memcpy(p + (size_t)mf->nmodels * sizeof(struct etrt_part), &look, sizeof look);
 }
 
@@ -132,9 +146,8 @@ static void set_in_flight(etrt_session *s, bool in_flight) {
     pthread_mutex_unlock(&s->lock);
 }
 
-static etrt_status submit(etrt_session *s, const char *call) {
-    etrt_status st = etrt_session_idle(s, call);
-    if (st == ETRT_OK) st = etrt_session_ready(s);
+etrt_status etrt_launch_session(etrt_session *s) {
+    etrt_status st = etrt_session_ready(s);
     if (st == ETRT_OK) {
         s->cancelled = false;
         s->patience = (struct etrt_patience){0};
@@ -145,6 +158,11 @@ static etrt_status submit(etrt_session *s, const char *call) {
     set_in_flight(s, true);
     mark_outputs(s, false);
     return ETRT_OK;
+}
+
+static etrt_status submit(etrt_session *s, const char *call) {
+    etrt_status st = etrt_session_idle(s, call);
+    return st == ETRT_OK ? etrt_launch_session(s) : st;
 }
 
 etrt_status etrt_submit(etrt_session *s) {

@@ -149,9 +149,18 @@ static bool overlap(struct etrt_part a, struct etrt_part b) {
 
 /* Ranks of so many units from unit FROM on. */
 static struct etrt_part ranks(const struct etrt_residence *r, int from, int units) {
-    uint32_t all = r->s->workgroups, of = (uint32_t)r->units;
+    uint32_t all = r->all, of = (uint32_t)r->units;
     uint32_t first = all * (uint32_t)from / of;
     return (struct etrt_part){first, all * (uint32_t)(from + units) / of - first};
+}
+
+void etrt_seat_begin(struct seat *x, const struct etrt_manifest *mf, int model) {
+    x->pace.weight = 1;
+    x->pace.latency_ns = 1e30;
+    if (!mf->paces) return;
+    x->pace.by = &mf->paces[model];
+    x->pace.weight = (double)x->pace.by->weight / 1e6;
+    x->pace.latency_ns = (double)x->pace.by->latency_ns;
 }
 
 /* Ranges that change have a unit of their own for each model, at both ends of the chip and between
@@ -161,6 +170,7 @@ void etrt_make_homes(struct etrt_residence *r) {
     const struct etrt_manifest *mf = &s->model->manifest;
     bool apart = true;
     int n = r->models;
+    r->all = s->workgroups;
     r->units = s->workgroups < ETRT_PACE_UNITS ? (int)s->workgroups : ETRT_PACE_UNITS;
     if (n > 1) etrt_mix_parts(s, s->workgroups, r->home);
     for (int i = 0; i < n; i++)
@@ -168,13 +178,7 @@ void etrt_make_homes(struct etrt_residence *r) {
             apart &= !overlap(r->home[i], r->home[k]);
     for (int i = 0; i < n; i++) {
         struct seat *x = &r->seat[i];
-        x->pace.weight = 1;
-        x->pace.latency_ns = 1e30;
-        if (mf->paces) {
-            x->pace.by = &mf->paces[i];
-            x->pace.weight = (double)x->pace.by->weight / 1e6;
-            x->pace.latency_ns = (double)x->pace.by->latency_ns;
-        }
+        etrt_seat_begin(x, mf, i);
         x->home = n > 1 ? i * (r->units - 1) / (n - 1) : 0;
         if (r->ranges == ETRT_RANGES_ELASTIC || n == 1)
             r->home[i] = ranks(r, x->home, n == 1 ? r->units : 1);
@@ -187,7 +191,7 @@ void etrt_make_homes(struct etrt_residence *r) {
 
 /* A model whose last step has ended just now is about to have the next: what it leaves for a moment
  * is not given to another for a whole step. */
-static bool is_busy(const struct seat *x, double now) {
+bool etrt_seat_busy(const struct seat *x, double now) {
     enum { PART = 4 };
     const double least = 50e-6;
     if (x->state == HELD || x->state == POSTED) return true;
@@ -219,13 +223,13 @@ static void plan(struct etrt_residence *r, uint32_t busy, double now) {
     r->turns = turns;
 }
 
-static struct etrt_part choose_ranks(struct etrt_residence *r, int model, double now) {
+struct etrt_part etrt_choose_ranks(struct etrt_residence *r, int model, double now) {
     struct seat *x = &r->seat[model];
     uint32_t busy = 1u << model;
     x->parts = 0;
     if (r->ranges != ETRT_RANGES_ELASTIC) return r->home[model];
     for (int i = 0; i < r->models; i++)
-        if (is_busy(&r->seat[i], now)) busy |= 1u << i;
+        if (etrt_seat_busy(&r->seat[i], now)) busy |= 1u << i;
     plan(r, busy, now);
     int units = r->turns ? r->units : x->units;
     x->parts = etrt_pace_parts(units, r->units);
@@ -242,7 +246,7 @@ static struct etrt_part free_ranks(const struct etrt_residence *r, int model,
     for (int i = 0; i < r->models; i++) {
         struct etrt_part on = r->seat[i].on;
         if (r->seat[i].state != POSTED || !overlap(on, left)) continue;
-        if (wanted.count == r->s->workgroups) return none;
+        if (wanted.count == r->all) return none;
         if (on.first > home)
             end = on.first;
         else
@@ -321,7 +325,7 @@ static etrt_status launch(struct etrt_residence *r) {
 
 /* ---- ends of steps ---- */
 
-static void end(struct etrt_residence *r, int model, etrt_status st) {
+void etrt_step_end(struct etrt_residence *r, int model, etrt_status st) {
     struct seat *x = &r->seat[model];
     double now = etrt_now();
     x->status = st;
@@ -329,7 +333,7 @@ static void end(struct etrt_residence *r, int model, etrt_status st) {
     x->ended = now;
     x->mean += x->mean > 0 ? (now - x->posted - x->mean) / 8 : now - x->posted;
     if (st != ETRT_OK) snprintf(x->why, sizeof x->why, "%s", etrt_last_error());
-    etrt_outputs_written(r->s, model, st == ETRT_OK);
+    etrt_outputs_written(x->each ? x->each : r->s, x->each ? 0 : model, st == ETRT_OK);
     if (r->fd >= 0) eventfd_write(r->fd, 1);
 }
 
@@ -338,7 +342,7 @@ static void see_done(struct etrt_residence *r) {
         if (r->seat[i].state == POSTED &&
             __atomic_load_n(&r->s->report->done[i], __ATOMIC_ACQUIRE) == r->s->step[i] + 1) {
             etrt_step_over(r->s, i, false);
-            end(r, i, ETRT_OK);
+            etrt_step_end(r, i, ETRT_OK);
             struct seat *x = &r->seat[i];
             if (x->parts) etrt_pace_measured(&x->pace, x->parts, (x->ended - x->began) * 1e9);
         }
@@ -350,7 +354,7 @@ static uint32_t report_of(const struct etrt_residence *r, int model) {
 
 static void end_all(struct etrt_residence *r, etrt_status st) {
     for (int i = 0; i < r->models; i++)
-        if (r->seat[i].state == HELD || r->seat[i].state == POSTED) end(r, i, st);
+        if (r->seat[i].state == HELD || r->seat[i].state == POSTED) etrt_step_end(r, i, st);
 }
 
 /* What the kernel left: steps that failed, and those that it has not taken. */
@@ -362,7 +366,7 @@ static void kernel_ended(struct etrt_residence *r) {
         if (report_of(r, i) == ETRT_REPORT_OK || r->seat[i].state != POSTED) continue;
         etrt_status st = etrt_explain(s, i);
         etrt_status cleaned = etrt_step_over(s, i, true);
-        end(r, i, cleaned == ETRT_OK ? st : cleaned);
+        etrt_step_end(r, i, cleaned == ETRT_OK ? st : cleaned);
         s->tags_open = true;
     }
 }
@@ -398,7 +402,7 @@ static void look_at_kernel(struct etrt_residence *r) {
 static void post(struct etrt_residence *r, int model, double now) {
     struct seat *x = &r->seat[model];
     etrt_session *s = r->s;
-    struct etrt_part wanted = choose_ranks(r, model, now);
+    struct etrt_part wanted = etrt_choose_ranks(r, model, now);
     x->on = free_ranks(r, model, wanted);
     if (!x->on.count) return;
     if (x->on.count < wanted.count) x->parts = 0;
@@ -419,6 +423,10 @@ static void post_held(struct etrt_residence *r) {
                 next = i;
         if (next < 0) break;
         r->seat[next].looked = true;
+        if (r->seat[next].each) {
+            etrt_each_post(r, next, now);
+            continue;
+        }
         r->resting |= r->kernel != r->seat[next].kernel || wants_clear(r, next);
         if (!r->resting) post(r, next, now);
     }
@@ -427,6 +435,11 @@ static void post_held(struct etrt_residence *r) {
 }
 
 void etrt_residence_tend(struct etrt_residence *r, bool thorough) {
+    if (r->seat[0].each) {
+        etrt_each_look(r);
+        post_held(r);
+        return;
+    }
     see_done(r);
     see_failures(r);
     if (r->launched && thorough) look_at_kernel(r);

@@ -11,7 +11,7 @@ struct seat {
     struct etrt_part on;  /* POSTED: ranks that run the step */
     int kernel;           /* that the step needs, of those that the file has for different dims */
     double posted, ended; /* when the last step was */
-    double began;         /* when it was written to the mailbox */
+    double began;         /* when it was written to the mailbox, or launched */
     double mean;          /* seconds from the first to the second, of late */
     int home;             /* the unit of the workgroup that reads the mailbox */
     int from, units;      /* in the plan of PLANNED, of those models */
@@ -19,6 +19,12 @@ struct seat {
     struct etrt_pace pace;
     uint32_t cleared; /* the step before which tags were zeroed last */
     bool looked;
+    /* Of a model with kernels of its own, else NULL; what is known of steps of the second beside
+     * others; is the step of that, and how many were. */
+    etrt_session *each, *beside;
+    struct etrt_pace half;
+    bool halved;
+    int64_t halves;
     etrt_status status; /* ENDED */
     char why[2048];     /* if that is no success */
 };
@@ -29,7 +35,8 @@ struct etrt_residence {
     etrt_ranges ranges;
     struct seat seat[ETRT_MAX_MODELS];
     struct etrt_part home[ETRT_MAX_MODELS]; /* ranks, the first of which reads the mailbox */
-    int units;                              /* that plans divide */
+    uint32_t all;                           /* workgroups */
+    int units;                              /* of these, that plans divide */
     uint32_t planned;                       /* the models of the plan that is in force, as bits */
     bool turns;                             /* it is one after the other, each on all */
     double changes;                         /* of plans a second, at most */
@@ -39,6 +46,7 @@ struct etrt_residence {
     bool resting;         /* it has been told to end */
     bool cleared;
     uint32_t looks; /* at what it writes */
+    int64_t steps;  /* by kernels of models' own, while others had some */
     int kernel;     /* which */
     /* The thread behind the descriptor, or none: fd is -1. */
     int fd;
@@ -47,8 +55,21 @@ struct etrt_residence {
     bool quit;
 };
 
+/* each.c: models with kernels of their own. The model of a session; and with the lock held: steps
+ * that have ended; one that waits begins, if it may. */
+int etrt_each_model(const struct etrt_residence *, const etrt_session *);
+void etrt_each_look(struct etrt_residence *);
+void etrt_each_post(struct etrt_residence *, int model, double now);
+void etrt_each_close(struct etrt_residence *);
+
 /* With the lock held. */
 void etrt_make_homes(struct etrt_residence *);
+void etrt_seat_begin(struct seat *, const struct etrt_manifest *, int model);
+/* Has it a step, or one so soon that nobody else is given what it leaves? */
+bool etrt_seat_busy(const struct seat *, double now);
+/* Ranks for a step of MODEL, by the plan for who is busy. */
+struct etrt_part etrt_choose_ranks(struct etrt_residence *, int model, double now);
+void etrt_step_end(struct etrt_residence *, int model, etrt_status);
 int etrt_kernel_now(const etrt_session *); /* the number of the kernel for the dims that are set */
 /* What has happened since, and what follows from that. THOROUGH: the kernel is looked at, too. */
 void etrt_residence_tend(struct etrt_residence *, bool thorough);

@@ -139,37 +139,54 @@ etrt_status etrt_residence_close(etrt_residence *r) {
     if (!r) return ETRT_OK;
     etrt_session *s = r->s;
     etrt_device *dev = s->model->device;
+    bool each = r->seat[0].each;
     unwatch(r);
     if (etrt_device_owned(dev)) {
         pthread_mutex_lock(&r->lock);
         for (int i = 0; i < r->models; i++)
             if (r->seat[i].state == HELD) r->seat[i].state = FREE;
-        etrt_residence_quiet(r);
+        if (!each) etrt_residence_quiet(r);
         pthread_mutex_unlock(&r->lock);
         pthread_mutex_destroy(&r->lock);
     }
+    if (each)
+        etrt_each_close(r);
+    else
+        atomic_store(&dev->resident, NULL);
     s->residence = NULL;
     s->tags_open |= atomic_load(&dev->broken);
-    atomic_store(&dev->resident, NULL);
     free(r);
     return etrt_device_check(dev);
 }
 
 /* ---- steps ---- */
 
-static etrt_status begin(etrt_residence *r, const char *call, const char *name, int *out) {
-    if (!r) return etrt_fail(ETRT_INVALID, "%s: no residence", call);
+static const char *name_of(const struct etrt_residence *r, int model) {
+    const etrt_session *each = r->seat[model].each;
+    const struct etrt_manifest *mf = &(each ? each : r->s)->model->manifest;
+    return mf->nmodels ? mf->models[each ? 0 : model].name : mf->model;
+}
+
+static etrt_status find(const struct etrt_residence *r, const char *name, int *out) {
     const struct etrt_manifest *mf = &r->s->model->manifest;
+    bool each = r->seat[0].each;
     *out = 0;
-    etrt_status st = etrt_device_check(r->s->model->device);
-    if (st == ETRT_OK && (name || mf->nmodels)) st = etrt_mix_find(mf, name ? name : "(null)", out);
-    if (st == ETRT_OK) pthread_mutex_lock(&r->lock);
+    if (!name && (each ? r->models == 1 : !mf->nmodels)) return ETRT_OK;
+    if (!name) name = "(null)";
+    while (each && *out < r->models - 1 && strcmp(name, name_of(r, *out)) != 0)
+        ++*out;
+    int model = 0;
+    etrt_status st = etrt_mix_find(each ? &r->seat[*out].each->model->manifest : mf, name, &model);
+    if (!each) *out = model;
     return st;
 }
 
-static const char *name_of(const struct etrt_residence *r, int model) {
-    const struct etrt_manifest *mf = &r->s->model->manifest;
-    return mf->nmodels ? mf->models[model].name : mf->model;
+static etrt_status begin(etrt_residence *r, const char *call, const char *name, int *out) {
+    if (!r) return etrt_fail(ETRT_INVALID, "%s: no residence", call);
+    etrt_status st = etrt_device_check(r->s->model->device);
+    if (st == ETRT_OK) st = find(r, name, out);
+    if (st == ETRT_OK) pthread_mutex_lock(&r->lock);
+    return st;
 }
 
 etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
@@ -180,13 +197,15 @@ etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
     struct seat *x = &r->seat[model];
     if (x->state != FREE)
         st = etrt_fail(ETRT_INVALID, "%s: model %s has a step already", call, name_of(r, model));
-    if (st == ETRT_OK) st = etrt_model_ready(r->s, model);
+    etrt_session *s = x->each ? x->each : r->s;
+    int of = x->each ? 0 : model;
+    if (st == ETRT_OK) st = etrt_model_ready(s, of);
     if (st == ETRT_OK) {
         x->state = HELD;
         x->posted = etrt_now();
-        x->kernel = etrt_kernel_now(r->s);
-        x->pace.size = etrt_pace_size(x->pace.by, r->s->dims);
-        etrt_outputs_written(r->s, model, false);
+        x->kernel = x->each ? 0 : etrt_kernel_now(s);
+        x->pace.size = x->half.size = etrt_pace_size(x->pace.by, s->dims);
+        etrt_outputs_written(s, of, false);
         etrt_residence_tend(r, false);
         if (r->fd >= 0) pthread_cond_signal(&r->changed);
     }
@@ -260,6 +279,7 @@ etrt_status etrt_residence_settled(const etrt_session *s, const char *call, int 
     struct etrt_residence *r = s->residence;
     etrt_status st = etrt_device_check(s->model->device);
     if (st != ETRT_OK) return st;
+    if (r->seat[0].each) model = etrt_each_model(r, s);
     pthread_mutex_lock(&r->lock);
     bool settled = r->seat[model].state == FREE;
     pthread_mutex_unlock(&r->lock);

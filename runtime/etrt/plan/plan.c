@@ -33,6 +33,10 @@ static double expected(const struct etrt_pace *p, int parts) {
     return predicted(p, parts) * r;
 }
 
+double etrt_pace_known(const struct etrt_pace *p, int parts) {
+    return predicted(p, parts) * p->ratio[p->size][parts];
+}
+
 void etrt_pace_measured(struct etrt_pace *p, int parts, double ns) {
     const double part = 0.125, fades = 1 - 1. / 4096;
     double now = ns / predicted(p, parts), *ratio = p->ratio[p->size];

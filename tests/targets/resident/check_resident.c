@@ -7,7 +7,11 @@
  * model's own kernel give first. Then the steps of all models come at random times, with outputs
  * read and compared when each is over; before, between and after that the kernel is launched as
  * others are. STEPS are for all models together; beyond MADE of a model without states its inputs
- * come again. Not more than PASSED steps that came later begin while one waits. */
+ * come again. Not more than PASSED steps that came later begin while one waits.
+ *
+ * KERNEL may be "each": the models' own kernels on device handles of their own under one residence
+ * (etrt_residence_open_each); or "both": with a second session of each, which has the first one's
+ * tensors, for steps beside others. */
 #include "runtime/etrt/inspect.h"
 #include "tests/support/launches.h"
 #include <math.h>
@@ -33,6 +37,9 @@ struct alone {
     const char *name;
     etrt_model *model;
     etrt_session *session;
+    etrt_session *on, *beside; /* where its steps run */
+    etrt_device *device;       /* of "each" */
+    etrt_model *own;
     struct step *step;
     int steps, made, next, launched;
     bool busy, held;
@@ -42,7 +49,8 @@ struct alone {
 static uint32_t workgroups;
 static struct alone alone[MAX_MODELS];
 static int nmodels;
-static bool mixed;
+static bool mixed, each;
+static int64_t halved;
 /* What the kernel's names of a model's tensors and dims begin with. */
 static const char *prefix_of(const struct alone *a) {
     return mixed ? a->name : NULL;
@@ -112,18 +120,20 @@ static void compare(struct alone *a, etrt_session *s) {
 }
 
 /* One step of each model that has one left, by a launch. */
-static void launch(etrt_session *s) {
+static void launch(void) {
     bool any = false;
     for (int i = 0; i < nmodels; i++) {
-        bool on = alone[i].next < alone[i].steps;
-        if (mixed) need(etrt_select(s, alone[i].name, on), alone[i].name);
-        if (on) give(&alone[i], s);
+        struct alone *a = &alone[i];
+        bool on = a->next < a->steps;
+        if (mixed) need(etrt_select(a->on, a->name, on), a->name);
+        if (on) give(a, a->on);
+        if (on && each) need(etrt_run(a->on), "launch");
         any |= on;
     }
-    if (any) need(etrt_run(s), "launch");
+    if (any && !each) need(etrt_run(alone[0].on), "launch");
     for (int i = 0; i < nmodels; i++)
         if (alone[i].next < alone[i].steps) {
-            compare(&alone[i], s);
+            compare(&alone[i], alone[i].on);
             alone[i].launched++;
         }
 }
@@ -142,7 +152,7 @@ static bool left(void) {
 }
 
 static const char *step_name(const struct alone *a) {
-    return mixed || draw() % 2 ? a->name : NULL;
+    return nmodels > 1 || draw() % 2 ? a->name : NULL;
 }
 
 /* ---- who waits for how long ---- */
@@ -163,24 +173,37 @@ static void look_at_waits(etrt_residence *r) {
     }
 }
 
-static void over(struct alone *a, etrt_session *s) {
+static void over(struct alone *a) {
     a->busy = false;
-    compare(a, s);
+    compare(a, a->on);
+}
+
+static etrt_residence *open_residence(etrt_ranges ranges) {
+    etrt_session *on[MAX_MODELS], *beside[MAX_MODELS];
+    etrt_residence *r;
+    for (int i = 0; i < nmodels; i++) {
+        on[i] = alone[i].on;
+        beside[i] = alone[i].beside;
+    }
+    if (each)
+        need(etrt_residence_open_each(on, beside[0] ? beside : NULL, nmodels, &r), "open");
+    else
+        need(etrt_residence_open(on[0], ranges, &r), "open");
+    return r;
 }
 
 /* Steps come and end in any order; every now and then nothing comes for a while. */
-static void stay(etrt_session *s, etrt_ranges ranges, bool polled) {
-    etrt_residence *r;
+static void stay(etrt_ranges ranges, bool polled) {
+    etrt_residence *r = open_residence(ranges);
     int fd = -1, rested = 0, until = 0;
-    need(etrt_residence_open(s, ranges, &r), "open");
     if (polled) need(etrt_residence_fd(r, &fd), "fd");
     for (int i = 0; i < nmodels; i++)
         until += (alone[i].steps - alone[i].next) / 2;
     while (left() && until-- > 0) {
         struct alone *a = &alone[draw() % (uint64_t)nmodels];
         if (!a->busy && a->next < a->steps - 1) {
-            give(a, s);
-            if (mixed && draw() % 16 == 0)
+            give(a, a->on);
+            if (nmodels > 1 && draw() % 16 == 0)
                 need(etrt_residence_aims(r, a->name, 1 + (double)(draw() % 3), INFINITY, 1000),
                      "aims");
             need(etrt_residence_post(r, a->name), a->name);
@@ -202,35 +225,64 @@ static void stay(etrt_session *s, etrt_ranges ranges, bool polled) {
             look_at_waits(r);
             if (st == ETRT_TIMEOUT) continue;
             need(st, alone[i].name);
-            over(&alone[i], s);
+            over(&alone[i]);
         }
     }
     for (int i = 0; i < nmodels; i++)
         if (alone[i].busy) {
             need(etrt_residence_done(r, alone[i].name, INFINITY), alone[i].name);
-            over(&alone[i], s);
+            over(&alone[i]);
         }
+    for (int i = 0; i < nmodels && each; i++) {
+        int64_t n;
+        etrt_residence_halved(r, i, &n);
+        halved += n;
+    }
     need(etrt_residence_close(r), "close");
+}
+
+/* The model's own kernel on a device handle of its own, with one session or two. */
+static void open_own(struct alone *a, const char *spec, const char *file, bool both) {
+    need(etrt_device_open(spec, &a->device), spec);
+    need(etrt_model_load(a->device, file, &a->own), file);
+    need(etrt_session_create(a->own, &a->on), file);
+    if (both) need(etrt_session_create(a->own, &a->beside), file);
+    give_weights(a->model, a->own, NULL);
+}
+
+static void close_own(struct alone *a) {
+    etrt_session_destroy(a->on);
+    etrt_session_destroy(a->beside);
+    etrt_model_unload(a->own);
+    etrt_device_close(a->device);
 }
 
 int main(int argc, char **argv) {
     etrt_device *device;
-    etrt_model *kernel;
-    etrt_session *s;
+    etrt_model *kernel = NULL;
+    etrt_session *s = NULL;
     nmodels = (argc - 5) / 2;
     if (argc < 7 || argc % 2 == 0 || nmodels > MAX_MODELS) return 2;
     launches_begin("check_resident", strtoull(argv[4], NULL, 10));
     need(etrt_device_open(argv[1], &device), argv[1]);
-    need(etrt_model_load(device, argv[2], &kernel), argv[2]);
-    need(etrt_session_create(kernel, &s), argv[2]);
-    mixed = etrt_model_part(kernel, 0) != NULL;
+    bool both = strcmp(argv[2], "both") == 0;
+    each = both || strcmp(argv[2], "each") == 0;
+    if (!each) {
+        need(etrt_model_load(device, argv[2], &kernel), argv[2]);
+        need(etrt_session_create(kernel, &s), argv[2]);
+        mixed = etrt_model_part(kernel, 0) != NULL;
+    }
     workgroups = etrt_device_cus(device);
     for (int i = 0; i < nmodels; i++) {
         struct alone *a = &alone[i];
         a->name = argv[5 + 2 * i];
         need(etrt_model_load(device, argv[6 + 2 * i], &a->model), argv[6 + 2 * i]);
         need(etrt_session_create(a->model, &a->session), a->name);
-        give_weights(a->model, kernel, prefix_of(a));
+        a->on = s;
+        if (each)
+            open_own(a, argv[1], argv[6 + 2 * i], both);
+        else
+            give_weights(a->model, kernel, prefix_of(a));
         a->steps = atoi(argv[3]) / nmodels + 2;
         a->made = a->steps < MADE || has_states(a->model) ? a->steps : MADE;
         a->step = calloc((size_t)a->made, sizeof *a->step);
@@ -238,12 +290,12 @@ int main(int argc, char **argv) {
         for (int k = 0; k < a->made; k++)
             make_step(a, &a->step[k]);
     }
-    launch(s);
+    launch();
     while (left()) {
-        stay(s, draw() % 2 ? ETRT_RANGES_ELASTIC : ETRT_RANGES_FIXED, draw() % 2);
-        if (draw() % 2) launch(s);
+        stay(draw() % 2 ? ETRT_RANGES_ELASTIC : ETRT_RANGES_FIXED, draw() % 2);
+        if (draw() % 2) launch();
     }
-    launch(s);
+    launch();
     int steps = 0, launched = 0;
     for (int i = 0; i < nmodels; i++) {
         steps += alone[i].next;
@@ -254,18 +306,24 @@ int main(int argc, char **argv) {
         "%d steps of %d models, %d of them by launches, %d on a part of the workgroups; at most %d "
         "passed one that waited: the same bytes as alone\n",
         steps, nmodels, launched, divided, most_passed);
+    if (each) printf("%lld of them beside others\n", (long long)halved);
+    if (both && nmodels > 1 && !halved && steps >= MANY) {
+        fprintf(stderr, "check_resident: no step was beside others\n");
+        return 1;
+    }
     if (most_passed > PASSED) {
         fprintf(stderr, "check_resident: a step waited while %d that came later began\n",
                 most_passed);
         return 1;
     }
     /* Of a few steps it may be that none came while another ran. */
-    if (nmodels > 1 && !divided && steps >= MANY) {
+    if (nmodels > 1 && !divided && !each && steps >= MANY) {
         fprintf(stderr, "check_resident: no step had a part of the workgroups\n");
         return 1;
     }
     etrt_session_destroy(s);
     for (int i = 0; i < nmodels; i++) {
+        if (each) close_own(&alone[i]);
         etrt_session_destroy(alone[i].session);
         etrt_model_unload(alone[i].model);
         for (int k = 0; k < alone[i].made; k++)

@@ -1,10 +1,11 @@
 /* check_stays - what a kernel that stays does when nothing comes, when one of its models hangs, and
  * when it is used wrongly.
  *
- *     check_stays DEVICE KERNEL BROKEN PLAIN
+ *     check_stays DEVICE KERNEL BROKEN PLAIN MLP MOE MOE_BROKEN
  *
- * KERNEL and BROKEN are of two models, whose second hangs in BROKEN; PLAIN does not stay. Inputs
- * and weights are zeros. */
+ * KERNEL and BROKEN are of two models, whose second hangs in BROKEN; PLAIN does not stay. The last
+ * three are of one model each, for a residence of kernels of their own. Inputs and weights are
+ * zeros. */
 #include "runtime/etrt.h"
 #include <math.h>
 #include <pthread.h>
@@ -170,8 +171,55 @@ static void hang(struct kernel *k) {
     need(etrt_run(k->session), ETRT_OK, "a launch after that");
 }
 
+/* Kernels of their own: what is refused, and that a model that hangs is named while the others go
+ * on, after which all that they share is as it was. */
+static void own(const char *spec, char **file) {
+    etrt_device *first = device, *second;
+    struct kernel mlp = load(file[0]), beside = load(file[0]), other = load(file[1]);
+    need(etrt_device_open(spec, &second), ETRT_OK, spec);
+    device = second;
+    struct kernel moe = load(file[2]);
+    device = first;
+    etrt_session *each[] = {mlp.session, moe.session}, *same[] = {beside.session, NULL};
+    etrt_session *one_handle[] = {mlp.session, other.session}, *wrong[] = {other.session, NULL};
+    etrt_session *one_name[] = {mlp.session, beside.session};
+    etrt_residence *r;
+    need(etrt_residence_open_each(each, NULL, 2, NULL), ETRT_INVALID, "no place");
+    need(etrt_residence_open_each(NULL, NULL, 2, &r), ETRT_INVALID, "no sessions");
+    need(etrt_residence_open_each(each, NULL, 0, &r), ETRT_INVALID, "no models");
+    need(etrt_residence_open_each(one_handle, NULL, 2, &r), ETRT_INVALID, "one handle");
+    need(etrt_residence_open_each(one_name, NULL, 2, &r), ETRT_INVALID, "one name");
+    need(etrt_residence_open_each(each, wrong, 2, &r), ETRT_MISMATCH, "kernels of two models");
+    need(etrt_residence_open_each(each, each, 2, &r), ETRT_MISMATCH, "one session twice");
+    need(etrt_set_wait_limit(moe.session, 0.5), ETRT_OK, "limit");
+    for (int i = 0; i < 2; i++) {
+        struct kernel k = {.session = mlp.session};
+        need(etrt_residence_open_each(each, same, 2, &k.residence), ETRT_OK, "open");
+        need(etrt_residence_post(k.residence, NULL), ETRT_NOT_FOUND, "no model");
+        need(etrt_residence_post(k.residence, "no"), ETRT_NOT_FOUND, "an unknown model");
+        need(etrt_run(beside.session), ETRT_INVALID, "a launch while models share the GPU");
+        need(etrt_residence_post(k.residence, "moe"), ETRT_OK, "moe");
+        need(etrt_residence_post(k.residence, "moe"), ETRT_INVALID, "post twice");
+        need(etrt_set_dim(moe.session, "N", 1), ETRT_INVALID, "a dim of a step");
+        for (int n = 0; n < 3; n++)
+            step(&k, "mlp");
+        need(etrt_residence_done(k.residence, "moe", INFINITY), ETRT_WAIT, "moe");
+        if (!strstr(etrt_last_error(), "task ")) fail("the task is not named");
+        step(&k, "mlp");
+        if (i) need(etrt_residence_post(k.residence, "mlp"), ETRT_OK, "mlp");
+        if (i) etrt_session_destroy(beside.session), same[0] = NULL;
+        if (!i) need(etrt_residence_close(k.residence), ETRT_OK, "close");
+        need(etrt_run(mlp.session), ETRT_OK, "a launch after that");
+    }
+    etrt_model_unload(beside.model);
+    unload(&mlp);
+    unload(&other);
+    unload(&moe);
+    etrt_device_close(second);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 5) return 2;
+    if (argc != 8) return 2;
     need(etrt_device_open(argv[1], &device), ETRT_OK, argv[1]);
     struct kernel k = load(argv[2]), broken = load(argv[3]), plain = load(argv[4]);
     misuse(&k, &plain);
@@ -185,6 +233,7 @@ int main(int argc, char **argv) {
     unload(&k);
     unload(&broken);
     unload(&plain);
+    own(argv[1], argv + 5);
     etrt_device_close(device);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Relaid-out weights: memory has their dimensions in another order than the checkpoint. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/relay/relay.h"
 #include "runtime/etrt_dtype.h"
 #include <string.h>
 

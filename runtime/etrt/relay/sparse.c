@@ -1,6 +1,7 @@
 /* Sparse weights: maps of what is zero, for kernels that leave it out, and matrices that are 2:4,
  * packed. etrt_abi.h says how both lie. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/relay/relay.h"
+#include "runtime/etrt_abi.h"
 
 #include <string.h>
 
@@ -68,18 +69,6 @@ uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t 
             *out++ = word;
         }
     return zero;
-}
-
-bool etrt_zeros_worth_it(const etrt_model *m) {
-    const uint64_t part = 8;
-    uint64_t all = 0, zero = 0;
-    for (int i = 0; i < m->manifest.ntensors; i++) {
-        const struct etrt_tensor *t = &m->manifest.tensors[i];
-        if (!t->zeros.columns) continue;
-        all += (uint64_t)t->max_bytes;
-        zero += m->weight_zero[i];
-    }
-    return zero && zero >= all / part;
 }
 
 /* ---- 2:4 ---- */
