@@ -43,6 +43,7 @@ struct imp_options {
     const char *results;  /* type that experts' results are kept in, or NULL: as summed up, f32 */
     int64_t page, pages;  /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                              for every position of every slot */
+    int64_t snapshots;    /* rows of states behind those of slots, of layers that carry some */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
     const char *activations; /* what products of quantised weights round their rows to: "fp8", or
                                 NULL: they do not */

@@ -137,6 +137,16 @@ static bool rounds_results(const struct imp_options *o, const struct imp_filled 
     return false;
 }
 
+/* Is there anything that --snapshots is about? */
+static bool keeps_states(const struct imp_options *o, const struct imp_filled *filled,
+                         const struct imp_config *c, const char *architecture) {
+    if (!o->snapshots || strstr(filled->text, "\nstate snapshots : ")) return true;
+    imp_error(c->report, "etimport",
+              "--snapshots %lld: no layer of this %s carries a state along a text",
+              (long long)o->snapshots, architecture);
+    return false;
+}
+
 static bool import_config(struct imp_options *o, struct imp_config *c) {
     char err[ETRT_ST_ERR];
     struct imp_source from;
@@ -151,7 +161,7 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
     if (st) imp_config_tensors(c, st);
     bool ok = imp_template_fill(&from, c, o, st, architecture, &filled) &&
               rounds_results(o, &filled, c, architecture) &&
-              imp_config_unused(c, o, architecture) &&
+              keeps_states(o, &filled, c, architecture) && imp_config_unused(c, o, architecture) &&
               imp_check_weights(&filled, c, from.name, st, o);
     etrt_st_close(st);
     if (!ok) imp_config_defaults_note(c);
@@ -235,6 +245,10 @@ static const cli_option options[] = {
      .lo = 1, .hi = 1 << 20},
     {"pages", 0, CLI_INT, "N", TO(pages),
      "how many pages there are (as many as all slots can fill)", .lo = 1, .hi = 1 << 30},
+    {"snapshots", 0, CLI_INT, "N", TO(snapshots),
+     "of layers that carry states: room for so many copies of what a slot keeps of a text, so that "
+     "texts with the same beginning go on from there (0)",
+     .lo = 1, .hi = 1 << 20},
     {"sample", 0, CLI_TEXT, NULL, TO(sample),
      "choose the next tokens on the device: the likeliest, or in all ways that etllm knows",
      .names = sample_name},

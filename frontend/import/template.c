@@ -441,6 +441,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"cache_room", imp_int(o->cache_room)},
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
+        {"snapshots", imp_int(o->snapshots)},
         {"sample", imp_text(o->sample ? o->sample : "")},
         {"decoder", imp_bool(false)},                     /* a template says otherwise */
         {"experts", imp_int(0)},                          /* likewise */

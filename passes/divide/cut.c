@@ -10,14 +10,25 @@ static et_attr *attr(et_node *n, const char *name) {
     return NULL;
 }
 
-static void set_first(et_graph *g, et_attr *a, et_expr e) {
+static void set_index(et_graph *g, et_attr *a, int axis, et_expr e) {
     et_expr *own = et_alloc(g->arena, (size_t)a->n * sizeof *own);
     memcpy(own, a->exprs, (size_t)a->n * sizeof *own);
-    own[0] = e;
+    own[axis] = e;
     a->exprs = own;
 }
 
 /* ---- states ---- */
+
+/* The axis of a state that has a row for each layer: the first one, or of a scan, whose rows of
+ * other axes data may choose, the first whose rows they do not. */
+static int layer_axis(const et_graph *g, const et_node *n) {
+    if (n->op->class != ET_CLASS_SCAN) return 0;
+    const et_attr *index = et_attr_find(n, "index");
+    int k = 0;
+    while (k + 1 < index->n && et_expr_loads(g->exprs, index->exprs[k]))
+        k++;
+    return k;
+}
 
 /* Where N says which rows of its first argument, a state, it reads or writes, and how many they
  * are; NULL: all of them. */
@@ -46,6 +57,7 @@ struct states {
     struct staging *t;
     struct rows *of; /* by stage and value */
     bool *written;   /* by value */
+    int *axis;       /* by value: which has a row for each layer */
     int stage, var;
     et_expr by; /* in place of the variable VAR, in this stage */
 };
@@ -55,7 +67,8 @@ static void add_rows(struct states *s, et_value state, et_expr first, int64_t co
     const et_shape *shape = &et_val_of(g, state)->shape;
     struct rows *r = &s->of[s->stage * g->nvals + (int)state.id];
     int64_t all = 1, lo, hi;
-    bool known = shape->rank && et_is_int(g->exprs, shape->dim[0], &all) && first.id;
+    bool known =
+        shape->rank && et_is_int(g->exprs, shape->dim[s->axis[state.id]], &all) && first.id;
     if (known && s->var >= 0) first = et_subst_var(g->exprs, first, s->var, s->by);
     if (!known || !et_bounds(g->exprs, first, &lo, &hi) || lo < 0 || hi + count > all)
         lo = 0, hi = all - 1, count = 1;
@@ -79,7 +92,8 @@ static bool is_load_of(const et_exprs *p, et_expr e, int arg) {
 static void look_at_load(void *ctx, et_expr e) {
     const struct loads *l = ctx;
     const et_exprs *p = l->s->t->g->exprs;
-    if (is_load_of(p, e, l->arg)) add_rows(l->s, l->n->args[l->arg], et_x(p, e)->ops[0], 1);
+    et_value state = l->n->args[l->arg];
+    if (is_load_of(p, e, l->arg)) add_rows(l->s, state, et_x(p, e)->ops[l->s->axis[state.id]], 1);
 }
 
 static void look_at_state(struct states *s, et_node *n, int a) {
@@ -93,8 +107,9 @@ static void look_at_state(struct states *s, et_node *n, int a) {
                 et_walk(g->exprs, n->attrs[i].expr, look_at_load, &l);
         return;
     }
-    et_attr *at = a ? NULL : rows_of(g, n, &count);
-    add_rows(s, n->args[a], at ? at->exprs[0] : ET_NO_EXPR, count);
+    int axis = s->axis[n->args[a].id];
+    et_attr *at = a || layer_axis(g, n) != axis ? NULL : rows_of(g, n, &count);
+    add_rows(s, n->args[a], at ? at->exprs[axis] : ET_NO_EXPR, count);
 }
 
 static void look(void *ctx, int node) {
@@ -151,7 +166,8 @@ static et_expr move_load(void *ctx, et_exprs *p, et_expr e) {
     et_expr index[ET_MAX_RANK];
     if (!is_load_of(p, e, l->arg)) return ET_NO_EXPR;
     memcpy(index, x->ops, (size_t)x->nops * sizeof *index);
-    index[0] = et_sub(p, index[0], et_int(p, first_of(l->s, l->n->args[l->arg])));
+    et_expr *row = &index[l->s->axis[l->n->args[l->arg].id]];
+    *row = et_sub(p, *row, et_int(p, first_of(l->s, l->n->args[l->arg])));
     return et_load(p, ET_LOAD_ARG, l->arg, x->type, x->nops, index);
 }
 
@@ -168,8 +184,10 @@ static void move_rows(void *ctx, int node) {
     }
     if (n->op->class == ET_CLASS_ATTENTION || !n->nargs || !first_of(s, n->args[0])) return;
     et_attr *a = rows_of(g, n, &count);
+    int axis = s->axis[n->args[0].id];
     if (a)
-        set_first(g, a, et_sub(g->exprs, a->exprs[0], et_int(g->exprs, first_of(s, n->args[0]))));
+        set_index(g, a, axis,
+                  et_sub(g->exprs, a->exprs[axis], et_int(g->exprs, first_of(s, n->args[0]))));
 }
 
 /* ---- loops ---- */
@@ -210,7 +228,7 @@ static void change(void *ctx, int node) {
             own[k] = a->exprs[k].id ? other(l, a->exprs[k]) : a->exprs[k];
         a->exprs = own;
     }
-    if (own_row) set_first(g, attr(n, "start"), l->var);
+    if (own_row) set_index(g, attr(n, "start"), 0, l->var);
     et_shape *s = n->result.id ? &et_val_of(g, n->result)->shape : NULL;
     for (int d = 0; s && d < s->rank; d++)
         s->dim[d] = other(l, s->dim[d]);
@@ -249,6 +267,10 @@ bool stage_cut(struct staging *t) {
     int nvals = g->nvals;
     s.of = et_alloc(g->arena, (size_t)t->stages * (size_t)nvals * sizeof *s.of);
     s.written = et_alloc(g->arena, (size_t)nvals);
+    s.axis = et_alloc(g->arena, (size_t)nvals * sizeof *s.axis);
+    for (int i = 0; i < g->nnodes; i++)
+        if (g->nodes[i].op && g->nodes[i].op->class == ET_CLASS_SCAN)
+            s.axis[g->nodes[i].args[0].id] = layer_axis(g, &g->nodes[i]);
     find_rows(&s);
     if (!check_rows(&s)) return false;
     for (int i = 0; i < g->body.n; i++) {
@@ -258,8 +280,11 @@ bool stage_cut(struct staging *t) {
     }
     for (int v = 1; v < nvals; v++) {
         struct rows own = s.of[t->stage * nvals + v];
+        /* Of what others alone keep the last stage, to which a server looks for sizes, has one. */
+        for (int a = 0; a < t->stages && own.from == own.to; a++)
+            if (s.of[a * nvals + v].from < s.of[a * nvals + v].to) own.to = own.from + 1;
         if (own.from < own.to && g->vals[v].shape.rank)
-            g->vals[v].shape.dim[0] = et_int(g->exprs, own.to - own.from);
+            g->vals[v].shape.dim[s.axis[v]] = et_int(g->exprs, own.to - own.from);
     }
     return !t->why;
 }

@@ -124,7 +124,7 @@ static void move_loops(struct keep *k) {
     g->nloops = n;
 }
 
-void stage_keep(et_graph *g, bool all_inputs) {
+void stage_keep(et_graph *g, bool all) {
     struct keep k = {.g = g};
     k.value = et_alloc(g->arena, (size_t)g->nvals);
     k.node = et_alloc(g->arena, (size_t)g->nnodes + 1);
@@ -133,7 +133,8 @@ void stage_keep(et_graph *g, bool all_inputs) {
     k.node_to = et_alloc(g->arena, ((size_t)g->nnodes + 1) * sizeof *k.node_to);
     k.loop_to = et_alloc(g->arena, ((size_t)g->nloops + 1) * sizeof *k.loop_to);
     for (int i = 1; i < g->nvals; i++)
-        if (all_inputs && g->vals[i].kind == ET_V_INPUT) k.value[i] = true;
+        if (all && (g->vals[i].kind == ET_V_INPUT || g->vals[i].kind == ET_V_STATE))
+            k.value[i] = true;
     for (int i = 0; i < g->noutputs; i++)
         keep_value(&k, g->outputs[i]);
     keep_body(&k);

@@ -31,8 +31,9 @@ int stage_before(const struct staging *, int stmt, int at);
 /* cut.c: loops run the stage's iterations, and weights and states have these alone. */
 bool stage_cut(struct staging *);
 
-/* keep.c: what no statement of the graph reads is taken out of it; ALL_INPUTS: but inputs. */
-void stage_keep(et_graph *, bool all_inputs);
+/* keep.c: what no statement of the graph reads is taken out of it; ALL: but inputs and states.
+ */
+void stage_keep(et_graph *, bool all);
 
 /* FN for every node of a statement, in all its loops. */
 void stage_walk(const et_graph *, et_stmt, void (*fn)(void *ctx, int node), void *ctx);

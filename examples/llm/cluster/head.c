@@ -44,8 +44,9 @@ static bool tell_input(void *user, const char *name, const void *data, size_t by
                        err);
 }
 
-static bool tell_copy(void *user, int32_t to, int32_t from, char *err) {
-    return message_add(&((struct head *)user)->next, ITEM_COPY, "", to, from, NULL, err);
+static bool tell_copy(void *user, bool states, int32_t to, int32_t from, char *err) {
+    return message_add(&((struct head *)user)->next, states ? ITEM_CARRY : ITEM_COPY, "", to, from,
+                       NULL, err);
 }
 
 static bool tell_reset(void *user, char *err) {
@@ -79,7 +80,7 @@ void head_begin(struct wire *w) {
                                           .open = open_others,
                                           .dim = tell_dim,
                                           .input = tell_input,
-                                          .copy_page = tell_copy,
+                                          .copy = tell_copy,
                                           .reset = tell_reset,
                                           .launch = launch_others};
     head.wire = w;

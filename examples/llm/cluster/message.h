@@ -11,6 +11,7 @@ enum item_kind {
     ITEM_DIM,   /* NAME is N */
     ITEM_INPUT, /* NAME is N bytes of DATA */
     ITEM_COPY,  /* page N of all caches becomes what page FROM is; no name */
+    ITEM_CARRY, /* row N of all that layers carry along texts becomes what row FROM is; no name */
     ITEM_RESET, /* states become zeros; no name */
 };
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_RANK = 5 }; /* of keys and values: axis 1 has the pages */
-
 struct stage {
     const struct wire *wire;
     const struct stage_options *o;
@@ -68,16 +66,6 @@ static bool has_input(const struct stage *s, const char *name) {
     return false;
 }
 
-static bool copy_page(struct stage *s, int64_t to, int64_t from, char *err) {
-    etrt_tensor_info info;
-    for (int t = 0; etrt_model_tensor(s->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == ETRT_STATE && info.rank == CACHE_RANK &&
-            !is_ok(etrt_copy_part(s->session, s->session, info.name, 1, to, from, 1), info.name,
-                   err))
-            return false;
-    return true;
-}
-
 /* What this stage has of it. */
 static bool take_item(struct stage *s, const struct item *i, char *err) {
     if (i->kind == ITEM_DIM)
@@ -85,7 +73,8 @@ static bool take_item(struct stage *s, const struct item *i, char *err) {
     if (i->kind == ITEM_INPUT)
         return !has_input(s, i->name) ||
                is_ok(etrt_bind(s->session, i->name, i->data, (size_t)i->n), i->name, err);
-    if (i->kind == ITEM_COPY) return copy_page(s, i->n, i->from, err);
+    if (i->kind == ITEM_COPY || i->kind == ITEM_CARRY)
+        return lm_copy_in(s->model, s->session, "", i->kind == ITEM_CARRY, i->n, i->from, err);
     return is_ok(etrt_session_reset(s->session), "reset", err);
 }
 

@@ -1,6 +1,6 @@
 /* What other threads ask of an engine. */
 #include "examples/llm/engine/engine.h"
-#include "examples/llm/engine/pages.h"
+#include "examples/llm/engine/kept/pages.h"
 #include "examples/llm/engine/parts.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,8 +150,9 @@ static bool allocate(struct engine *e) {
     e->active = calloc(slots + 1, sizeof *e->active);
     e->shown = calloc(slots + 1, sizeof *e->shown);
     if (e->sizes.pages) e->pages = pages_make(e->sizes.pages, e->sizes.page);
+    if (e->sizes.snapshots) e->snapshots = snapshots_make(e->sizes.snapshots);
     return e->sampler && e->row && e->kept && e->slots && e->active && e->shown &&
-           (e->pages || !e->sizes.pages);
+           (e->pages || !e->sizes.pages) && (e->snapshots || !e->sizes.snapshots);
 }
 
 /* What the decoder is, once it is open. */
@@ -163,6 +164,7 @@ static bool prepare(struct engine *e) {
                                      .max_tokens = e->lm->max_tokens,
                                      .page = e->lm->page,
                                      .pages = e->lm->pages,
+                                     .snapshots = e->lm->snapshots,
                                      .width = e->lm->width,
                                      .device = e->launcher->device_name};
     e->sizes.emulated = etrt_device_is_emulated(e->launcher->kernel.device) != 0;
@@ -170,7 +172,10 @@ static bool prepare(struct engine *e) {
     bool as_fits = e->o->batch < 1 || e->o->batch > e->lm->max_tokens;
     e->batch = as_fits ? e->lm->max_tokens : e->o->batch;
     e->chunk = e->o->chunk < 1 ? (e->batch + 3) / 4 : e->o->chunk;
-    e->forgets = e->o->forget || e->lm->recurs || e->lm->flat;
+    e->recurs = e->lm->recurs;
+    e->carries_all = e->lm->carries_all;
+    bool cannot = e->lm->recurs && e->lm->page && !e->lm->snapshots;
+    e->forgets = e->o->forget || cannot || e->lm->flat;
     e->sizes.scores = e->lm->flat && strcmp(e->lm->result, "embedding") != 0;
     e->sizes.vectors = e->lm->flat || !strcmp(e->lm->result, "embedding");
     /* A text that a launch must hold. */
@@ -220,6 +225,7 @@ static void engine_free(struct engine *e) {
     for (int64_t i = 0; e->slots && i < e->sizes.slots; i++)
         free(e->slots[i].ids);
     pages_free(e->pages);
+    snapshots_free(e->snapshots);
     sampler_free(e->sampler);
     free(e->part);
     free(e->weights);

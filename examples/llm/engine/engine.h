@@ -55,6 +55,7 @@ struct engine_sizes {
     /* CONTEXT: positions of one sequence; no more than all pages hold. */
     int64_t vocab, context, slots, max_tokens; /* MAX_TOKENS: most one launch takes */
     int64_t page, pages; /* positions of a page, and pages; 0: slots have memory of their own */
+    int64_t snapshots;   /* copies of what layers carry along texts, which others go on from */
     int64_t width;       /* numbers of a vector */
     bool vectors;        /* it gives vectors or scores of texts alone, and writes none */
     bool scores;         /* scores */
@@ -161,6 +162,7 @@ struct engine_stats {
     int64_t used;               /* cache positions in use by running sequences (with pages: in their
                                    pages) */
     int64_t preempted;          /* times that a sequence lost its slot */
+    int64_t kept;               /* snapshots that were made of what layers carry along texts */
     int64_t launches, failures; /* launches that succeeded; that failed */
     int64_t early; /* of those that succeeded: read while another model's part still ran */
     int64_t slept; /* times that it went to sleep */

@@ -14,6 +14,7 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     int64_t room = e->batch - e->lm->n;
     if (most > room) most = room;
     if (most > (int64_t)(s->n - s->fed)) most = (int64_t)(s->n - s->fed);
+    if (s->cut && most > (int64_t)(s->cut - s->fed)) most = (int64_t)(s->cut - s->fed);
     most = paged_reach(e, s, (int64_t)s->fed + most) - (int64_t)s->fed;
     /* The last one waits where its logits have no place, or what may follow is not known yet. */
     bool waits = s->job.sink.ready && s->job.sink.ready(s->job.sink.user) == TURN_WAIT;
@@ -113,6 +114,7 @@ static int64_t steps_of(struct engine *e, struct sequence *s, int64_t most) {
     if (s->row < 0 || s->pick < 0 || !is_plain(&s->job)) return 1;
     if (most > left) most = left;
     if (most > e->sizes.context - fed + 1) most = e->sizes.context - fed + 1;
+    if (s->cut && most > (int64_t)s->cut - fed + 1) most = (int64_t)s->cut - fed + 1;
     return most;
 }
 
@@ -313,6 +315,7 @@ static bool may_leave_out(const struct engine *e) {
 int64_t launch_fill(struct engine *e) {
     int64_t texts, prompts;
     if (e->lm->flat) return whole_fill(e);
+    states_keep(e);
     if (may_leave_out(e)) e->turn++;
     for (int64_t i = e->nactive; i-- > 0;) {
         struct sequence *s = e->active[i];
@@ -320,6 +323,7 @@ int64_t launch_fill(struct engine *e) {
             engine_finish(e, s, ENGINE_STOP, NULL);
     }
     paged_reserve(e);
+    states_cut(e);
     for (int64_t i = 0; i < e->nactive; i++) {
         e->active[i]->ntold = 0;
         e->active[i]->row = -1;
@@ -335,6 +339,9 @@ int64_t launch_fill(struct engine *e) {
     for (int64_t i = 0; i < e->nactive; i++)
         choose_all(e, e->active[i]);
     e->steps = repeat(e, texts, prompts);
+    for (int64_t i = 0; i < e->nactive; i++)
+        if (e->active[i]->launched)
+            e->active[i]->reached = e->active[i]->fed + (size_t)e->steps - 1;
     e->stats.guessed += e->guessed;
     e->stats.last_texts = texts;
     e->stats.last_prompts = prompts;

@@ -7,7 +7,6 @@
 #include <time.h>
 
 enum {
-    CACHE_RANK = 5,        /* of keys and values */
     ANY_CONTEXT = 1 << 24, /* of models that keep states alone: positions are numbers */
 };
 
@@ -115,6 +114,32 @@ static bool read_result(struct lm *lm, const char *kernel, char *err) {
     return true;
 }
 
+/* What layers carry along a text has a row for each slot, and behind those for each snapshot. */
+static bool read_carried(struct lm *lm, bool cached, const char *kernel, char *err) {
+    int64_t shape[ETRT_MAX_RANK];
+    const char *name;
+    int rank;
+    if (lm_has(lm, ETRT_STATE, ETRT_I32, 1, "snapshots")) {
+        if (!lm_shape(lm, "snapshots", shape, &rank, err)) return false;
+        lm->snapshots = shape[0];
+    }
+    for (int i = 0; (name = lm_carried(lm, i)); i++) {
+        if (!lm_shape(lm, name, shape, &rank, err)) return false;
+        if (!cached && !i) lm->slots = shape[0] - lm->snapshots;
+        if (rank < 2 || lm->slots < 1 || shape[0] != lm->slots + lm->snapshots)
+            return llm_fail(err,
+                            "%s: %s has %lld rows and not one for each of %lld slots and %lld "
+                            "snapshots",
+                            kernel, name, (long long)shape[0], (long long)lm->slots,
+                            (long long)lm->snapshots);
+        lm->recurs = true;
+    }
+    lm->carries_all = !cached;
+    if (!cached) lm->context = ANY_CONTEXT;
+    return lm->recurs || !lm->snapshots ||
+           llm_fail(err, "%s: snapshots, and nothing that they could be of", kernel);
+}
+
 /* The most tokens a launch takes is the upper bound of N; the rest are shapes. */
 static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     int64_t cache[ETRT_MAX_RANK];
@@ -125,17 +150,12 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     if (!lm_set_dim(lm, "N", lm->max_tokens, err) || !read_rows(lm, err) ||
         !read_result(lm, kernel, err))
         return false;
-    lm->recurs = lm_has_state(lm, "conv") || lm_has_state(lm, "rule");
-    bool cached = lm_has_state(lm, "kc") || !lm->recurs; /* else there are states alone */
-    if (!lm_shape(lm, cached ? "kc" : "conv", cache, &cache_rank, err)) return false;
-    if (cached ? cache_rank != CACHE_RANK : cache_rank < 2)
+    bool cached = lm_has_state(lm, "kc") || !lm_carried(lm, 0); /* else there are states alone */
+    if (cached && !lm_shape(lm, "kc", cache, &cache_rank, err)) return false;
+    if (cached && cache_rank != LM_CACHE_RANK)
         return llm_fail(err, "%s: kc has another shape than etimport gives it", kernel);
-    if (!cached) {
-        lm->slots = cache[1];
-        lm->context = ANY_CONTEXT;
-    }
-    return (!cached || read_cache(lm, cache, err)) && read_steps(lm, kernel, err) &&
-           read_picks(lm, err);
+    return (!cached || read_cache(lm, cache, err)) && read_carried(lm, cached, kernel, err) &&
+           read_steps(lm, kernel, err) && read_picks(lm, err);
 }
 
 static bool allocate(struct lm *lm, char *err) {
@@ -355,19 +375,20 @@ void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
     lm->table_sent = false;
 }
 
-bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
+static bool copy_row(struct lm *lm, bool states, int64_t to, int64_t from, char *err) {
     const struct lm_ahead *ahead = lm->kernel->ahead;
-    etrt_session *s = lm->kernel->session;
-    etrt_tensor_info info;
     char prefix[LM_NAME];
     lm_named(lm, "", prefix);
-    if (ahead && !ahead->copy_page(ahead->user, to, from, err)) return false;
-    for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == ETRT_STATE && info.rank == CACHE_RANK &&
-            !strncmp(info.name, prefix, strlen(prefix)) &&
-            !lm_ok(etrt_copy_part(s, s, info.name, 1, to, from, 1), info.name, err))
-            return false;
-    return true;
+    return (!ahead || ahead->copy(ahead->user, states, (int32_t)to, (int32_t)from, err)) &&
+           lm_copy_in(lm->kernel->model, lm->kernel->session, prefix, states, to, from, err);
+}
+
+bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
+    return copy_row(lm, false, to, from, err);
+}
+
+bool lm_copy_states(struct lm *lm, int64_t to, int64_t from, char *err) {
+    return copy_row(lm, true, to, from, err);
 }
 
 static int64_t at_least_one(int64_t n) {

@@ -50,7 +50,7 @@ struct lm_ahead {
     bool (*open)(void *user, struct lm_kernel *, char *err); /* at the end of each lm_open */
     bool (*dim)(void *user, const char *name, int64_t n, char *err);
     bool (*input)(void *user, const char *name, const void *data, size_t bytes, char *err);
-    bool (*copy_page)(void *user, int32_t to, int32_t from, char *err);
+    bool (*copy)(void *user, bool states, int32_t to, int32_t from, char *err);
     bool (*reset)(void *user, char *err);
     /* Binds what they hand on to the inputs of the session that begin with LM_STAGE_IN. */
     bool (*launch)(void *user, struct lm_kernel *, char *err);
@@ -60,7 +60,10 @@ struct lm_ahead {
 /* For every kernel that is opened from here on; NULL: none. It is kept, not copied. */
 void lm_put_ahead(const struct lm_ahead *);
 
-enum { LM_INPUTS = 12 };
+enum {
+    LM_INPUTS = 12,
+    LM_CACHE_RANK = 5, /* of keys and values: axis 1 has the slots, or the pages */
+};
 
 /* One model of the kernel, which may hold several: its inputs and outputs of a launch. A decoder
  * has slots; an encoder is flat: each launch has whole texts. */
@@ -88,7 +91,9 @@ struct lm {
      * up to context tokens. TYPED: it can tell the second text of a pair. */
     bool flat, typed;
     int32_t *types, *first, *end, *bounds;
-    bool recurs; /* layers carry states along a sequence: it cannot go back */
+    bool recurs;       /* layers carry states along a sequence: it cannot go back */
+    bool carries_all;  /* and nothing else is kept of it */
+    int64_t snapshots; /* rows of those states behind the slots' */
     /* Kernels that compute logits only of requested tokens (`etimport --logits asked`): which
      * tokens, in the order of rows of logits. */
     bool by_asking;
@@ -191,6 +196,12 @@ int64_t lm_pick_in(const struct lm *, int64_t step, int64_t pick);
 void lm_deal(struct lm *, int64_t slot, const int32_t *pages, int64_t n);
 /* Copy page FROM to page TO. */
 bool lm_copy_page(struct lm *, int32_t to, int32_t from, char *err);
+/* Copy what layers carry along a text from a row to another: a slot's, or behind those of all slots
+ * a snapshot's. No launch may run. */
+bool lm_copy_states(struct lm *, int64_t to, int64_t from, char *err);
+/* What the two do in a session: of its states whose names begin with PREFIX. */
+bool lm_copy_in(etrt_model *, etrt_session *, const char *prefix, bool states, int64_t to,
+                int64_t from, char *err);
 
 enum lm_result {
     LM_DONE,

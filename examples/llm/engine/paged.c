@@ -1,6 +1,6 @@
 /* Keys and values in pages: which pages a sequence gets, and who gives way when there are none. Of
  * an engine whose kernel has no pages nothing here does anything. */
-#include "examples/llm/engine/pages.h"
+#include "examples/llm/engine/kept/pages.h"
 #include "examples/llm/engine/parts.h"
 #include <stdlib.h>
 
@@ -34,7 +34,15 @@ static void copy_like(struct engine *e, struct sequence *s, int64_t rest) {
     pages_drop(e->pages, like);
 }
 
-void paged_begin(struct engine *e, struct sequence *s) {
+/* Pages from N tokens on are given back: what layers carry along them is not there. */
+static void give_back(struct engine *e, struct sequence *s, size_t n) {
+    int64_t keeps = (int64_t)n / e->sizes.page;
+    pages_drop_all(e->pages, s->pages + keeps, s->npages - keeps);
+    s->npages = s->nkept = keeps;
+    s->fed = n;
+}
+
+size_t paged_begin(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page, most = (int64_t)s->n - 1;
     s->npages = s->nkept = 0;
     s->fed = 0;
@@ -46,7 +54,12 @@ void paged_begin(struct engine *e, struct sequence *s) {
     }
     s->nkept = s->npages;
     s->fed = (size_t)(s->npages * size);
-    if (!forget) copy_like(e, s, most - (int64_t)s->fed);
+    size_t found = s->fed;
+    if (e->recurs)
+        give_back(e, s, forget ? 0 : states_find(e, s, found));
+    else if (!forget)
+        copy_like(e, s, most - (int64_t)s->fed);
+    return found;
 }
 
 void paged_end(struct engine *e, struct sequence *s) {

@@ -3,6 +3,7 @@
 #define LLM_ENGINE_PARTS_H
 
 #include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/kept/snapshots.h"
 #include "examples/llm/engine/lm.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,6 +25,11 @@ struct sequence {
     bool launched;         /* part of the launch */
     bool told;             /* its sink was given tokens, and LATER is due */
     size_t had;            /* FED before the launch */
+    /* Of layers that carry states: how many tokens its slot's are behind, unless a launch failed;
+     * FED at its beginning; where it leaves what was read of others, a place for a snapshot (0:
+     * there is none); up to where it may go in the launch (0: anywhere); what it put last. */
+    size_t reached, began, parts, cut;
+    struct snapshot own;
     int64_t told_row,
         ntold; /* rows of the launch that tell of the tokens behind HAD, of its prompt */
     /* What is fed behind its last token, to see whether it comes. Their rows follow each other. */
@@ -66,14 +72,16 @@ struct engine {
     int32_t *stops;
     int nstops;
     struct engine_sizes sizes; /* of LM, also while it is lost */
-    /* No prompt continues what another sequence left: as was asked, or since LM has states, of
-     * which only the last is kept. */
+    /* No prompt continues what another sequence left: as was asked, or since LM has states, which
+     * pages do not keep and of which there are no snapshots. */
     bool forgets;
+    bool recurs, carries_all; /* as LM has them, also while it is lost */
     struct sampler *sampler;
     float *row;  /* [vocab]: of one sequence, to be changed */
     float *kept; /* [vocab]: the same as it came, where that is asked for too */
     struct slot *slots;
-    struct pages *pages; /* NULL: the kernel has none */
+    struct pages *pages;         /* NULL: the kernel has none */
+    struct snapshots *snapshots; /* likewise */
     uint64_t nfreed;
     struct sequence **active; /* [slots], the oldest first; in the launcher's thread, and changed
                                  with its lock held */
@@ -129,8 +137,9 @@ void slots_give(struct engine *, struct sequence *, bool trusted);
 void slots_lost(struct engine *);
 
 /* paged.c: which pages a sequence has. */
-/* Finds what lies there of a sequence that got a slot: sets what is fed of it. */
-void paged_begin(struct engine *, struct sequence *);
+/* Finds what lies there of a sequence that got a slot: sets what is fed of it. Returns how many
+ * tokens there are pages of, which is more where what layers carry is not there. */
+size_t paged_begin(struct engine *, struct sequence *);
 void paged_end(struct engine *, struct sequence *);
 /* The device was lost, and all pages with it. */
 void paged_lost(struct engine *);
@@ -144,6 +153,24 @@ int64_t paged_reach(struct engine *, struct sequence *, int64_t until);
 void paged_reserve(struct engine *);
 /* Positions of pages that are held. */
 int64_t paged_used(const struct engine *);
+
+/* states.c: what layers carry along texts; where they do not, nothing here does anything. */
+/* How many tokens of a sequence that slot has, or can get, what was carried along: it HAS keys and
+ * values of the first. */
+size_t states_reach(const struct engine *, const struct slot *, const struct sequence *,
+                    size_t has);
+/* Gives the sequence's slot, which was SLOT's until now, what was carried along as many. Returns
+ * how many. */
+size_t states_begin(struct engine *, struct sequence *, const struct slot *, size_t has);
+/* The same by a snapshot of at most MOST tokens. */
+size_t states_find(struct engine *, struct sequence *, size_t most);
+/* FED is set; there are pages of the first PAGED tokens, if there are any. */
+void states_began(struct engine *, struct sequence *, size_t paged);
+/* Before a launch is filled: what is wanted of the last one is copied; how far each may go. */
+void states_keep(struct engine *);
+void states_cut(struct engine *);
+/* The device was lost. */
+void states_lost(struct engine *);
 
 /* guess.c: how N tokens may go on: up to MOST of *OUT, which lie among them. */
 int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **out);

@@ -36,6 +36,35 @@ bool lm_has_state(const struct lm *lm, const char *name) {
     return find(lm, ETRT_STATE, name, &info) >= 0;
 }
 
+/* What layers carry along texts, as etimport calls it. */
+static const char *const carried[] = {"conv", "rule", "ssm"};
+
+static bool is_carried(const char *name) {
+    for (size_t i = 0; i < sizeof carried / sizeof *carried; i++)
+        if (!strcmp(name, carried[i])) return true;
+    return false;
+}
+
+const char *lm_carried(const struct lm *lm, int i) {
+    for (size_t k = 0; k < sizeof carried / sizeof *carried; k++)
+        if (lm_has_state(lm, carried[k]) && !i--) return carried[k];
+    return NULL;
+}
+
+bool lm_copy_in(etrt_model *m, etrt_session *s, const char *prefix, bool states, int64_t to,
+                int64_t from, char *err) {
+    size_t n = strlen(prefix);
+    etrt_tensor_info info;
+    for (int t = 0; etrt_model_tensor(m, t, &info) == ETRT_OK; t++) {
+        if (info.kind != ETRT_STATE || strncmp(info.name, prefix, n) != 0) continue;
+        bool carries = is_carried(info.name + n);
+        if (carries != states || (!carries && info.rank != LM_CACHE_RANK)) continue;
+        if (!lm_ok(etrt_copy_part(s, s, info.name, !carries, to, from, 1), info.name, err))
+            return false;
+    }
+    return true;
+}
+
 int64_t lm_weight_rows(const struct lm *lm, const char *name) {
     etrt_tensor_info info;
     int64_t shape[ETRT_MAX_RANK], bytes;

@@ -14,6 +14,8 @@ const char *lm_named(const struct lm *, const char *name, char out[LM_NAME]);
 bool lm_has(const struct lm *, etrt_kind, etrt_dtype, int rank, const char *name);
 bool lm_has_input(const struct lm *, const char *name, int rank); /* of integers */
 bool lm_has_state(const struct lm *, const char *name);
+/* The name of the Ith state of it that layers carry along texts; NULL: there are no more. */
+const char *lm_carried(const struct lm *, int i);
 /* How many rows the weight NAME has, a matrix; 0: there is none. */
 int64_t lm_weight_rows(const struct lm *, const char *name);
 /* The upper bound of a dim, or 0. */

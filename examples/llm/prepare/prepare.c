@@ -73,9 +73,24 @@ static bool convert(const struct prepare_options *o, const char *cache, struct p
     return llm_fail(err, "%s: %s", out->folder, strerror(errno));
 }
 
+/* Does a layer of that .etg carry a state along texts? */
+static bool carries(const char *etg) {
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *f = fopen(etg, "r");
+    while (f && !found && getline(&line, &room, f) > 0)
+        found = strstr(line, " = scan(") != NULL;
+    free(line);
+    if (f) fclose(f);
+    return found;
+}
+
+/* Of what layers carry along texts there are as many snapshots as slots. */
 static bool import(const struct prepare_options *o, int64_t room, const char *folder,
                    const char *etg, const char *log, char *err) {
-    char context[32], cache[48], slots[32], launch[32];
+    enum { SLOTS = 16 }; /* that etimport has where nobody says */
+    char context[32], cache[48], slots[32], launch[32], snapshots[32];
     const char *argv[16] = {"etimport", folder, "-o", etg};
     int n = 4;
     enum vectors_by by;
@@ -89,6 +104,11 @@ static bool import(const struct prepare_options *o, int64_t room, const char *fo
     if (o->slots) argv[n++] = slots;
     if (o->launch) argv[n++] = launch;
     if (by != VECTORS_BY_TEXTS) argv[n++] = "--logits=asked";
+    if (!tool_run(argv, log, err)) return false;
+    if (!carries(etg)) return true;
+    snprintf(snapshots, sizeof snapshots, "--snapshots=%lld",
+             (long long)(o->slots ? o->slots : SLOTS));
+    argv[n] = snapshots;
     return tool_run(argv, log, err);
 }
 
@@ -135,9 +155,10 @@ bool prepare(const struct prepare_options *given, struct prepared *out, char *er
     if (!fill_in(o, out->folder, err)) return false;
     if (!lm_device(o->device, &device, err)) return false;
     int64_t room = o->context ? 0 : room_of(o, out->folder, &device);
-    snprintf(text, sizeof text, "%s %s %lld %lld %lld %lld%s%s", ETCC_VERSION, device.target,
-             (long long)o->context, (long long)room, (long long)o->slots, (long long)o->launch,
-             o->resident ? " resident" : "", o->same_sums ? " same-sums" : "");
+    snprintf(text, sizeof text, "%s snapshots %s %lld %lld %lld %lld%s%s", ETCC_VERSION,
+             device.target, (long long)o->context, (long long)room, (long long)o->slots,
+             (long long)o->launch, o->resident ? " resident" : "",
+             o->same_sums ? " same-sums" : "");
     if (!key_of(out->folder, text, key, err)) return false;
     snprintf(name, sizeof name, "kernel-%s", key);
     if (!join(home, cache, name, err) || !join(out->kernel, home, "kernel.hsaco", err))

@@ -136,6 +136,8 @@ enum of_engine {
     USAGE,
     OLD_USAGE,
     PREEMPTIONS,
+    SNAPSHOTS,
+    COMPUTED,
     PROMPTS,
     GENERATED,
     ASKED,
@@ -165,6 +167,10 @@ static const struct {
     [OLD_USAGE] = {"vllm:gpu_cache_usage_perc", "gauge", "The same under its older name."},
     [PREEMPTIONS] = {"vllm:num_preemptions_total", "counter",
                      "Times that a text lost its slot for want of pages."},
+    [COMPUTED] = {"etllm_prompt_tokens_computed_total", "counter",
+                  "Tokens of prompts that launches read, those of texts that gave way again."},
+    [SNAPSHOTS] = {"etllm_snapshots_total", "counter",
+                   "Copies of what layers carry along texts, for others to go on from."},
     [PROMPTS] = {"vllm:prompt_tokens_total", "counter",
                  "Tokens of prompts, also of what lay there already."},
     [GENERATED] = {"vllm:generation_tokens_total", "counter", "Tokens that were generated."},
@@ -198,6 +204,8 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[WAITING] = (double)s->waiting;
     v[USAGE] = v[OLD_USAGE] = room > 0 ? (double)s->used / room : 0;
     v[PREEMPTIONS] = (double)s->preempted;
+    v[COMPUTED] = (double)s->prompts;
+    v[SNAPSHOTS] = (double)s->kept;
     v[PROMPTS] = (double)s->asked;
     v[GENERATED] = (double)s->generated;
     v[ASKED] = (double)s->asked;

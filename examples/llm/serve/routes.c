@@ -92,16 +92,17 @@ static enum MHD_Result props(struct exchange *x) {
     json_t *settings = json_pack("{s:I, s:o}", "n_ctx", (json_int_t)z->context, "params", sampling);
     return http_json(
         x, 200,
-        json_pack("{s:s, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
-                  "model_alias", m->name, "total_slots", (json_int_t)z->slots,
-                  "default_generation_settings", settings, "chat_template",
-                  chat_has_template(m->chat), "build_info", "etllm " ETCC_VERSION, "device",
-                  z->device, "n_vocab", (json_int_t)z->vocab, "max_launch_tokens",
-                  (json_int_t)z->max_tokens, "page_tokens", (json_int_t)z->page, "pages",
-                  (json_int_t)z->pages, "engine", "launches", (json_int_t)t.launches,
-                  "launch_failures", (json_int_t)t.failures, "last_launch_seconds", t.last_seconds,
-                  "last_launch_prompt_tokens", (json_int_t)t.last_prompts,
-                  "last_launch_text_tokens", (json_int_t)t.last_texts));
+        json_pack(
+            "{s:s, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
+            "model_alias", m->name, "total_slots", (json_int_t)z->slots,
+            "default_generation_settings", settings, "chat_template", chat_has_template(m->chat),
+            "build_info", "etllm " ETCC_VERSION, "device", z->device, "n_vocab",
+            (json_int_t)z->vocab, "max_launch_tokens", (json_int_t)z->max_tokens, "page_tokens",
+            (json_int_t)z->page, "pages", (json_int_t)z->pages, "snapshots",
+            (json_int_t)z->snapshots, "engine", "launches", (json_int_t)t.launches,
+            "launch_failures", (json_int_t)t.failures, "last_launch_seconds", t.last_seconds,
+            "last_launch_prompt_tokens", (json_int_t)t.last_prompts, "last_launch_text_tokens",
+            (json_int_t)t.last_texts));
 }
 
 static enum MHD_Result slots(struct exchange *x) {

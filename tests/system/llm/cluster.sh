@@ -56,6 +56,17 @@ score qwen3 0.02 emu:gfx942:cus=4:agents=2 --devices=2
 [ -z "${ETCC_LONG-}" ] || score awq 0.02 emu:gfx942:cus=4
 [ -z "${ETCC_LONG-}" ] || score mixtral 0.02 emu:gfx942:cus=4
 
+# ---- layers that carry states, of which a stage may have none, and the last one no attention
+golden=$checkpoints/qwen3_5
+"$bin/etimport" "$golden" -o states.etg --snapshots 2 --slots 2
+stages "$PWD/states.etg" states 4
+"$bin/etrun" states.4.hsaco --list | grep -F 'kc: bf16[1, 2, 2, 256, 32]' > /dev/null || die 'the head does not know the context'
+"$bin/etllm" score --kernel "$(kernel "$bin/etcc" "$PWD/states.etg" gfx942 static)" --model "$golden" --tokens "$golden/golden.safetensors" \
+    --chunk 24 --out one.safetensors 2> log || die "$(cat log)"
+ranks 4 score --kernel states.%s.hsaco --model "$golden" --device emu:gfx942:cus=4 --tokens "$golden/golden.safetensors" --chunk 24 \
+    --out four.safetensors 2> log || die "$(cat log)"
+cmp one.safetensors four.safetensors || die 'four processes carry other states'
+
 # ---- the head serves; keys and values in pages that two texts share, copied on all ranks
 "$bin/etimport" "$stories" -o paged.etg --paged 4 --pages 24 --slots 4
 stages "$PWD/paged.etg" paged 2

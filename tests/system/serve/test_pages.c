@@ -1,7 +1,8 @@
 /* test_pages: the pool of pages against what a sequence knows of itself. Sequences of few different
  * tokens begin, grow, and end in random order; whatever a page is found for must be what was
  * written to it, and nobody may write what somebody else holds. */
-#include "examples/llm/engine/pages.h"
+#include "examples/llm/engine/kept/pages.h"
+#include "examples/llm/engine/kept/snapshots.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,77 @@ START_TEST(oldest_first) {
 }
 END_TEST
 
+/* Snapshots of few texts that begin alike, against what each row was given last. */
+START_TEST(rows_of_snapshots) {
+    enum { ROWS = 5, TEXT = 12 };
+    struct snapshots *rows = snapshots_make(ROWS);
+    struct snapshot own = {0};
+    int32_t held[ROWS][TEXT];
+    int64_t lengths[ROWS] = {0}, n, common;
+    unsigned used[ROWS] = {0}, clock = 0;
+    srandom((unsigned)_i);
+    for (int k = 0; k < 5000; k++) {
+        int32_t ids[TEXT], best = -1, oldest = 0;
+        int64_t most = 1 + draw(TEXT), alike = 0;
+        for (int i = 0; i < TEXT; i++)
+            ids[i] = (int32_t)draw(2);
+        for (int32_t i = 0; i < ROWS; i++) {
+            for (common = 0; common < lengths[i] && held[i][common] == ids[common];)
+                common++;
+            if (common > alike) alike = common;
+            if (used[i] < used[oldest]) oldest = i;
+            if (lengths[i] && common == lengths[i] && common <= most &&
+                (best < 0 || common > lengths[best]))
+                best = i;
+        }
+        EXPECT(snapshots_common(rows, ids, TEXT) == alike);
+        EXPECT(snapshots_look(rows, ids, most, &n) == best);
+        EXPECT(n == (best < 0 ? 0 : lengths[best]));
+        bool finds = draw(2), grows = draw(2);
+        if (best >= 0 && (finds || n == most)) used[best] = ++clock;
+        if (finds) EXPECT(snapshots_find(rows, ids, most, &n) == best);
+        if (finds) continue;
+        bool there = grows && own.number && lengths[own.row] && used[own.row];
+        int32_t before = own.row, row = snapshots_put(rows, ids, most, grows ? &own : NULL);
+        EXPECT((row < 0) == (best >= 0 && n == most));
+        if (row < 0) continue;
+        EXPECT(row == oldest || (there && row == before));
+        if (grows) EXPECT(own.row == row);
+        memcpy(held[row], ids, sizeof ids);
+        lengths[row] = most;
+        used[row] = ++clock;
+        if (draw(20)) continue;
+        snapshots_drop(rows, row);
+        lengths[row] = used[row] = 0;
+    }
+    snapshots_clear(rows);
+    EXPECT(snapshots_common(rows, held[0], TEXT) == 0);
+    snapshots_free(rows);
+    snapshots_free(NULL);
+    ck_assert_ptr_null(snapshots_make(0));
+}
+END_TEST
+
+/* What somebody put last is given up for what follows it, as long as it is there. */
+START_TEST(a_row_that_grows) {
+    struct snapshots *rows = snapshots_make(2);
+    const int32_t a[4] = {1, 2, 3, 4}, b[2] = {5, 6};
+    struct snapshot own = {0};
+    int64_t n;
+    ck_assert_int_eq(snapshots_put(rows, a, 1, &own), 0);
+    ck_assert_int_eq(snapshots_put(rows, b, 1, NULL), 1);
+    ck_assert_int_eq(snapshots_put(rows, a, 2, &own), 0);
+    ck_assert_int_eq(snapshots_look(rows, a, 4, &n), 0);
+    ck_assert_int_eq(n, 2);
+    ck_assert_int_eq(snapshots_look(rows, b, 2, &n), 1);
+    ck_assert_int_eq(snapshots_put(rows, b, 2, NULL), 1); /* of use last: row 0 */
+    ck_assert_int_eq(snapshots_put(rows, b + 1, 1, NULL), 0);
+    ck_assert_int_eq(snapshots_look(rows, a, 4, &n), -1);
+    ck_assert_int_eq(snapshots_put(rows, a, 3, &own), 1); /* it is gone: the other one is older */
+    snapshots_free(rows);
+}
+END_TEST
+
 START_TEST(sizes) {
     ck_assert_ptr_null(pages_make(0, 4));
     ck_assert_ptr_null(pages_make(4, 0));
@@ -222,6 +294,8 @@ int main(void) {
     tcase_add_loop_test(c, pool_of_pages, 0, 10);
     tcase_add_test(c, oldest_first);
     tcase_add_test(c, sizes);
+    tcase_add_loop_test(c, rows_of_snapshots, 0, 10);
+    tcase_add_test(c, a_row_that_grows);
     tcase_set_timeout(c, 60);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);

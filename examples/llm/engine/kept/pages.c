@@ -1,5 +1,5 @@
 /* Pages, by what lies in them. */
-#include "examples/llm/engine/pages.h"
+#include "examples/llm/engine/kept/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
