@@ -468,6 +468,15 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi, bool
     return parse(s->a, et_diags_create(s->a), s->text, &range);
 }
 
+/* Of one program in four every third optimisation is left out. */
+static et_features left_out(struct check *c) {
+    et_features out = 0;
+    if (draw(c, 4) > 0) return 0;
+    for (int f = 0; et_feature_name(f); f++)
+        if (draw(c, 3) == 0) out |= (et_features)1 << f;
+    return out;
+}
+
 static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *target) {
     static const et_schedule_kind kinds[] = {ET_SCHEDULE_STATIC,  ET_SCHEDULE_STATIC,
                                              ET_SCHEDULE_STATIC,  ET_SCHEDULE_DYNAMIC,
@@ -484,11 +493,14 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
         opt.flags = ET_FLAGS_ALL;
         opt.quick = false;
     }
+    opt.without = left_out(c);
     bool narrowed = c->o->narrow && et_sym_count(c->g->exprs) > 0;
     bool variants = !narrowed && draw(c, 5) == 0 && et_sym_count(c->g->exprs) > 0;
     et_dim_range range = {0};
     if (narrowed) range = tight(c);
     if (opt.schedule == ET_SCHEDULE_STATIC && draw(c, 10) == 0) opt.slices = 2 << draw(c, 3);
+    if (opt.schedule == ET_SCHEDULE_STATIC && draw(c, 6) == 0)
+        opt.flags = ET_FLAGS_ALL, opt.quick = false;
     const et_machine *m = et_machine_for(target);
     if (draw(c, 6) == 0) m = et_machine_share(a, d, m, 2);
     if (!m) return NULL;
@@ -497,6 +509,9 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
                      et_schedule_name(opt.schedule), et_placement_name((int)opt.placement),
                      opt.slices ? ", in slices" : "", variants ? ", variants" : "",
                      m->occupancy > 1 ? ", two on a CU" : "");
+    if (opt.flags || opt.without)
+        n += snprintf(c->how + n, sizeof c->how - (size_t)n, "%s, without %#x",
+                      opt.flags ? ", flags in data" : "", opt.without);
     if (narrowed)
         snprintf(c->how + n, sizeof c->how - (size_t)n, ", %s in %lld..%lld", range.dim,
                  (long long)range.lo, (long long)range.hi);

@@ -277,6 +277,12 @@ imports gemma2_no_attn_logit_softcapping 'softcap=50'
 without gemma2 attn_logit_softcapping '"attn_logit_softcapping": null,' _null
 imports gemma2_no_attn_logit_softcapping_null '= 30 * tanh('
 grep -q softcap= gemma2_no_attn_logit_softcapping_null.etg && fail 'gemma2: a cap of null is none'
+# A configuration as somebody wrote it by hand, without either cap.
+mkdir -p gemma2_no_caps
+cat > gemma2_no_caps/config.json << 'X'
+{"architectures":["Gemma2ForCausalLM"],"model_type":"gemma2","vocab_size":96,"hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"query_pre_attn_scalar":24,"sliding_window":16,"max_position_embeddings":128,"dtype":"bfloat16"}
+X
+imports gemma2_no_caps 'softcap=50' '= 30 * tanh('
 options='--context 8192'
 for m in mistral=4096 gemma2=4096 gpt_oss=128; do
     f=${m%=*}
