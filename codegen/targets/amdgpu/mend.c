@@ -1,17 +1,14 @@
 /* What LLVM would make wrong machine code of, written in another way once it has optimised.
  *
- * A negation of a vector whose elements were chosen as integers: instruction selection takes a
- * vector of words for the two halves of one f64, of which only the last is negated. */
+ * A negation of a vector: instruction selection moves it through roundings, choices and products
+ * to where elements are words made by integer instructions, and takes these for the two halves of
+ * one f64, of which only the last is negated. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <llvm-c/Core.h>
 
-static bool is_vector(LLVMTypeRef t) {
-    return LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-}
-
-static bool is_negated_words(val v) {
-    if (LLVMGetInstructionOpcode(v) != LLVMFNeg || !is_vector(LLVMTypeOf(v))) return false;
-    return LLVMIsABitCastInst(LLVMGetOperand(v, 0)) != NULL;
+static bool negates_vector(val v) {
+    return LLVMGetInstructionOpcode(v) == LLVMFNeg &&
+           LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
 }
 
 static void negate_one_by_one(cg *g, val v) {
@@ -31,6 +28,6 @@ void amdgpu_mend(cg *g) {
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (val v = LLVMGetFirstInstruction(b), next; v; v = next) {
                 next = LLVMGetNextInstruction(v);
-                if (is_negated_words(v)) negate_one_by_one(g, v);
+                if (negates_vector(v)) negate_one_by_one(g, v);
             }
 }

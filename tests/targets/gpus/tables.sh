@@ -101,16 +101,75 @@ least two minimum(x,y) zero
 root one sqrt(x) near
 several several'
 
-values_program() { # FUNCTION EXPRESSION...
-    made=0
+values_inputs() { # "N, ", or nothing for one row alone
     cat << X
 model values
-dim N in 1..$rows
-input b, b2 : bf16[N, $columns]
-input h, h2 : f16[N, $columns]
-input f, f2 : f32[N, $columns]
+${1:+dim N in 1..$rows}
+input b, b2 : bf16[$1$columns]
+input h, h2 : f16[$1$columns]
+input f, f2 : f32[$1$columns]
 weight c : e4m3[$columns]
 weight d : e5m2[$columns]
 X
+}
+values_program() { # FUNCTION EXPRESSION...
+    made=0
+    values_inputs 'N, '
     "$@"
+}
+
+# ---- folds: signs, choices and conversions one inside another, which compilers take apart and put together again
+
+# Programs for parts of one row of 65,536, which lanes have from one to many elements of, or of SLICED=0 for $rows of $columns; the SEED decides
+# which. Sums and products are left out: all results are exact.
+values_folds() { # SEED COUNT SLICED
+    awk -v seed="$1" -v count="$2" -v sliced="$3" '
+    function draw(n) { seed = (seed * 1103 + 12345) % 2147483; return int(seed / 7) % n }
+    function pick(words, parts) { return parts[1 + draw(split(words, parts, " "))] }
+    function type() { return pick("bf16 f16 f32 e4m3") }
+    function leaf() {
+        var = pick("b b2 b b2 h h2 f f2 c d") part
+        if (draw(3) == 0) return type() "(" var ")"
+        if (draw(6) == 0) return "i32(" var ")"
+        if (draw(12) == 0) return pick("1 0.5 (-1) 0 448 (-0.0078125) 65504")
+        return var
+    }
+    function condition(depth, left) {
+        left = tree(depth)
+        left = left " " pick("< <= > >= == !=")
+        left = left " " tree(depth)
+        return draw(6) ? left : "not (" left ")"
+    }
+    function tree(depth, what, left) {
+        if (depth == 0) return leaf()
+        what = draw(20)
+        if (what < 5) return "(-" tree(depth - 1) ")"
+        if (what < 7) return "abs(" tree(depth - 1) ")"
+        if (what < 13) {
+            left = "where(" condition(depth - 1)
+            left = left ", " tree(depth - 1)
+            return left ", " tree(depth - 1) ")"
+        }
+        if (what < 16) {
+            zeros = 1
+            left = pick("minimum maximum")
+            left = left "(" tree(depth - 1)
+            return left ", " tree(depth - 1) ")"
+        }
+        if (what == 19) return leaf()
+        left = type()
+        return left "(" tree(depth - 1) ")"
+    }
+    BEGIN {
+        for (i = 0; i < 20; i++) draw(2)
+        while (made < count) {
+            zeros = 0
+            width = 256 * 2 ^ draw(6)
+            part = draw(65536 / width) * width
+            part = sliced ? "[" part ":" part + width "]" : ""
+            e = tree(2 + draw(3))
+            if (e !~ /[bhf]2?[[,) ]|^[bhf]2?$/) continue
+            printf "output %sy%d = %s(%s)\n", zeros ? "zero_" : "", ++made, pick("bf16 f16 f32 e4m3 i32"), e
+        }
+    }'
 }

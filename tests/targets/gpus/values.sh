@@ -1,7 +1,8 @@
 #!/bin/sh
 # values.sh BIN WORK TARGET: all values of bf16 and f16, as many of f32 and all codes of e4m3 and e5m2 through elementwise operators,
 # rounded to each type, as outputs and as states: the bits of the graph interpreter. Rows of an even number of columns are read and
-# written several elements at a time, others one by one: without $ETCC_LONG the first on gfx942, the others on gfx1100.
+# written several elements at a time, others one by one: without $ETCC_LONG the first on gfx942, the others on gfx1100. Then signs, choices and conversions
+# one inside another.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../support/lib.sh"
@@ -50,4 +51,16 @@ i = i32(h)
 output y = i32(-where(i[:2048] < b[:2048], e4m3(b2[:2048]), b[:2048]))
 X
 agrees negated
+
+# Folds, of parts of that row, and with $ETCC_LONG of rows whose lanes have two to eight elements at once.
+for seed in 4 ${ETCC_LONG:+1 2 3 5 6 7 8 9 10 11 12}; do
+    for columns in 65536 ${ETCC_LONG:+$((seed % 8 * 2 + 2))}; do
+        [ $columns = 65536 ] && several= || several='N, '
+        rows=$(((65535 + columns) / columns))
+        "$bin/all_values" make $columns in.st w.st
+        name=folds$seed.$columns
+        { values_inputs "$several" && values_folds $seed 40 $((columns / 65536)); } > "$name.etg"
+        agrees "$name" ${several:+--set=N=$rows}
+    done
+done
 [ ! -e failed ]
