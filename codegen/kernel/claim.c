@@ -35,30 +35,44 @@ void cg_claim_next(cg *g, bool repeats) {
     c->ahead = true;
 }
 
-/* To all work-items. The barrier is here and not where the loop begins: LLVM would put together
- * what two places store before one barrier, and the one that stores would then wait for the others,
- * which wait for its number. */
-static void share(cg *g, const cg_claim *c) {
+/* To all work-items, behind the next barrier. */
+static void leave(cg *g, const cg_claim *c) {
     cg_if first;
     first_item_begin(g, &first);
     if (!c->ahead) count_on(g, c);
     LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, g->i32, c->place, ""), cg_flag(g, CG_TILE));
     LLVMBuildStore(g->b, cg_i32(g, CG_UNCLAIMED), c->place);
     cg_if_end(g, &first);
+}
+
+/* The word that is written was read at the tile's begin, before the barrier of its waits. */
+void cg_claim_leave(cg *g, int grid) {
+    cg_claim *c = g->claim;
+    if (!c || !cg_waits_each_tile(g, grid)) return;
+    leave(g, c);
+    c->left = true;
+}
+
+/* The barrier is here and not where the loop begins: LLVM would put together what two places store
+ * before one barrier, and the one that stores would then wait for the others, which wait for its
+ * number. */
+static void share(cg *g, const cg_claim *c) {
+    if (c->left) return;
+    leave(g, c);
     cg_barrier(g);
 }
 
 /* Runs TILE of a grid, asks for the next number and leaves it to all. */
 static void run_claimed(cg *g, cg_claim *c, int grid, val tile, val again) {
     int mark = cg_scope(g);
-    c->ahead = false;
+    c->ahead = c->left = false;
     g->claim = c;
     g->again = again;
     cg_tile(g, grid, tile);
     g->again = NULL;
     g->claim = NULL;
     cg_scope_end(g, mark);
-    share(g, c); /* the barrier at its end is behind all that read its number */
+    share(g, c); /* behind all that read the tile's number */
 }
 
 /* Tiles of a block of the grid. */

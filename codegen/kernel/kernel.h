@@ -37,6 +37,8 @@ bool cg_weakened(cg *, int event); /* by fault injection */
  */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
+/* Does each tile wait, with a barrier, and not a workgroup's first one alone? */
+bool cg_waits_each_tile(cg *, int grid);
 /* The producer waits for the events behind which GRID's weights can be found (et_grid.awaits), once
  * for all of its tiles. Goes to QUIT where consumers have given up. */
 void cg_awaits(cg *, int grid, block quit);
@@ -137,6 +139,7 @@ enum { CG_UNCLAIMED = -1 };
 typedef struct cg_claim {
     val counter, place; /* PLACE: of each work-item; the first one's has the next tile's number */
     bool ahead;         /* that is asked for while the tile goes on */
+    bool left;          /* to all, in front of the tile's last barrier */
 } cg_claim;
 /* All tiles of N grids, one, or two whose tiles are numbered together, that this workgroup claims,
  * of NTILES. */
@@ -144,6 +147,9 @@ void cg_claimed_tiles(cg *, const int *grid, int n, val ntiles);
 /* In a claimed tile: the number of the next one, while this one's last step goes on. REPEATS: that
  * is in a loop. */
 void cg_claim_next(cg *, bool repeats);
+/* Leaves that number to all work-items, before the last barrier of a tile of GRID, if every tile of
+ * it waits: the waves then go on to the next tile while one of them tells others of this one. */
+void cg_claim_leave(cg *, int grid);
 
 /* ---- producer.c: the producer wave ---- */
 /* By all waves of the workgroup: initialises the ring; the producer wave gets the code that VISIT

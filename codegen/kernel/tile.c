@@ -213,6 +213,7 @@ void cg_tile(cg *g, int grid, val tile) {
     cg_scope_end(g, inner);
     if (gr->deal.rows) cg_if_end(g, &own);
     cg_trace_done(g);
+    cg_claim_leave(g, grid);
     cg_notifies(g, grid);
     cg_trace_left(g, grid, tile);
     cg_scope_end(g, mark);

@@ -395,6 +395,11 @@ static void wait_all(cg *g, int grid, val tile) {
         cg_fence_of(g, LLVMAtomicOrderingAcquire, scope, weak);
 }
 
+bool cg_waits_each_tile(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    return gr->nwaits && !are_common(g, gr, 0, gr->nwaits);
+}
+
 void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;

@@ -33,7 +33,7 @@ static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
     int all = r->nsides - 1, in_flight = et_pipeline_in_flight(&r->c->p);
     /* All waves have read the stages of the tile before. (Before the waits that is known.) */
-    if (!r->bulk || !r->c->now.ring) cg_barrier(g);
+    if (!r->bulk || !r->c->now.ring || r->late) cg_barrier(g);
     if (r->bulk) {
         cg_chunks_fill(g, r, 0, r->early, 0, 0);
         cg_chunks_fill(g, r, r->early, in_flight, 0, all);

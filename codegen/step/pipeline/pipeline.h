@@ -47,6 +47,8 @@ typedef struct et_chunks {
     int boxed;
     val piece; /* of a row, that this work-item has */
     int early; /* chunks of right operands in flight before any row is */
+    bool late; /* set up behind the tile's waits: other waves may read the stages of the one before
+                */
 } et_chunks;
 
 /* Sets up the pipeline for the tile's part of both operands; C is set. */

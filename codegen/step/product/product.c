@@ -185,6 +185,12 @@ static bool has_rows_first(const et_contract *c) {
     return c->weights->streamed && c->p.direct && !c->other && c->p.plan.prologue;
 }
 
+/* Are the places that tensors name, of rows and weights, loaded together with what says whether the
+ * tile has k at all? One trip to memory after the other would begin each tile. */
+static bool has_addresses_first(const et_contract *c) {
+    return c->p.stages && c->p.plan.boxes && !c->now.ring;
+}
+
 /* Where the tile has k at all; all its waves find the same. */
 static void chunks_if(cg *g, et_contract *c, val *carried) {
     val old[ET_MAX_SUMS];
@@ -192,6 +198,10 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     val any = LLVMBuildZExt(g->b, cg_emit(g, c->p.cond), g->i32, "");
     bool first = has_rows_first(c);
     cg_if some;
+    if (has_addresses_first(c)) {
+        cg_contract_ring_begin(g, c);
+        c->now.ring->late = true;
+    }
     if (first && c->p.plan.reuse) cg_contract_rows_first(g, c);
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int mark = cg_scope(g);
