@@ -53,8 +53,7 @@ static void lend(etrt_session *to, const etrt_session *from) {
     }
 }
 
-/* Is the second kernel for the dims that are set? */
-static bool suits(const struct seat *x) {
+bool etrt_each_suits(const struct seat *x) {
     for (int i = 0; x->beside && i < x->beside->model->manifest.nsymbols; i++) {
         const struct etrt_symbol *dim = &x->beside->model->manifest.symbols[i];
         if (x->each->dims[i] < dim->lo || x->each->dims[i] > dim->hi) return false;
@@ -76,7 +75,7 @@ static bool is_better_beside(const struct etrt_residence *r, uint32_t set) {
     bool by_plan = r->planned == set && !r->turns, late = false;
     for (int i = 0; i < r->models; i++) {
         if (!(set >> i & 1)) continue;
-        if (!suits(&r->seat[i]) || !(alone(&r->seat[i]) > 0)) return false;
+        if (!r->seat[i].suited || !(alone(&r->seat[i]) > 0)) return false;
         turns += alone(&r->seat[i]);
     }
     int64_t step = r->steps % AGAIN;

@@ -23,6 +23,7 @@ struct seat {
      * others; is the step of that, and how many were. */
     etrt_session *each, *beside;
     struct etrt_pace half;
+    bool suited; /* the second one is for the dims of the step that it has, or had last */
     bool halved;
     int64_t halves;
     etrt_status status; /* ENDED */
@@ -57,6 +58,7 @@ struct etrt_residence {
 
 /* each.c: models with kernels of their own. The model of a session; and with the lock held: steps
  * that have ended; one that waits begins, if it may. */
+bool etrt_each_suits(const struct seat *); /* is its second kernel for the dims that are set? */
 int etrt_each_model(const struct etrt_residence *, const etrt_session *);
 void etrt_each_look(struct etrt_residence *);
 void etrt_each_post(struct etrt_residence *, int model, double now);

@@ -204,6 +204,7 @@ etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
         x->state = HELD;
         x->posted = etrt_now();
         x->kernel = x->each ? 0 : etrt_kernel_now(s);
+        x->suited = x->each && etrt_each_suits(x);
         x->pace.size = x->half.size = etrt_pace_size(x->pace.by, s->dims);
         etrt_outputs_written(s, of, false);
         etrt_residence_tend(r, false);
