@@ -134,6 +134,21 @@ static bool put_kimi(const struct gguf *g, const struct gguf_family *f, json_t *
 
 /* ---- gated delta rules ---- */
 
+/* Does a block of the last product of a delta rule hold columns of two heads of values? They stay
+ * where the file has them then: those of the first value of each key first. */
+static bool stays_tiled(const struct gguf *g, uint64_t head) {
+    static const char end[] = ".ssm_out.weight";
+    for (int i = 0; i < g->ntensors; i++) {
+        const struct gguf_tensor *t = &g->tensors[i];
+        const struct gguf_format *f = gguf_format(t->type);
+        uint64_t n = sizeof end - 1;
+        if (f && t->name.bytes > n && !memcmp(t->name.at + t->name.bytes - n, end, n) &&
+            f->elements > 1 && head % f->elements)
+            return true;
+    }
+    return false;
+}
+
 static bool put_delta(const struct gguf *g, const struct gguf_family *f, json_t *config) {
     const char *key = gguf_key(g, f, "attention.recurrent_layers");
     const struct gguf_value *v = gguf_find(g, key);
@@ -158,6 +173,8 @@ static bool put_delta(const struct gguf *g, const struct gguf_family *f, json_t 
         json_array_append_new(types, json_string(recurs ? "linear_attention" : "full_attention"));
     }
     put_int(config, "linear_value_head_dim", inner / heads);
+    if (f->bit != GGUF_QWEN3_NEXT && stays_tiled(g, (uint64_t)(inner / heads)))
+        json_object_set_new(config, "linear_out_tiled", json_true());
     if (f->bit == GGUF_QWEN3_NEXT) json_object_set_new(config, "mlp_only_layers", json_array());
     return true;
 }

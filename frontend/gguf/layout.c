@@ -130,8 +130,10 @@ static bool lay_tiled(const struct gguf *g, const json_t *config, const struct g
     if (change & GGUF_TILED_COLUMNS) {
         if (t->rank != 2 || t->dims[0] != d.values * d.value)
             return fail(g, t, "does not have columns for each head of values");
-        l->piece = d.value;
-        l->groups = d.keys;
+        if (!json_is_true(json_object_get(config, "linear_out_tiled"))) {
+            l->piece = d.value;
+            l->groups = d.keys;
+        }
         add_all(g, t, t->dims[0], l);
         return true;
     }
