@@ -77,7 +77,7 @@ static bool fits_rows(const et_product_cx *g, et_attend_loop *l, const char **ou
     if (s->depth % ET_ATTEND_ROWS_UNIT || s->depth > ET_ATTEND_ROWS_D || s->rows > g->t->wave ||
         s->rows > ET_ATTEND_ROWS || s->rows / 16 * s->heads > waves_of(g) || s->part[ET_AT_MASK].id)
         return no(out_why,
-                  "rows of queries are at most 32, of heads of 32 to 128 elements, sixteen of a "
+                  "rows of queries are at most 32, of heads of 32 to 256 elements, sixteen of a "
                   "head for each wave at most, and without a mask");
     if (part->pitch != part->dim[2] || out->pitch != s->depth)
         return no(out_why, "its buffers have no padding");
@@ -104,7 +104,9 @@ static bool begin_rows(const et_product_cx *g, et_attend_loop *l, const char **o
     l->results = 256 / g->t->wave;
     l->unit = ET_ATTEND_EACH * l->groups;
     l->fragments = s->rows / 16 * s->heads;
-    l->value = 2 * ET_ATTEND_BLOCK + 64;
+    l->apart = s->depth > ET_ATTEND_WAVE_D;
+    l->values = s->depth / (l->apart ? ET_ATTEND_APART : 1);
+    l->value = 2 * ET_ATTEND_BLOCK + 64; /* of deep heads they are not so, but swizzled */
     l->key = (et_attend_slot(s->depth) - s->depth * l->value) / ET_ATTEND_BLOCK;
     l->nk = shared_out(g, loads);
     l->nv = shared_out(g, loads / 2);
@@ -129,8 +131,12 @@ bool et_attend_begin(const et_product_cx *g, const et_step *s, et_attend_loop *l
 
 /* ---- several rows ---- */
 
-/* Each of the waves has units of a block, and leaves its sums where the blocks were. */
+/* Each of the waves has units of a block, and leaves its sums where the blocks were; of deep heads
+ * elements of the values. */
 bool et_attend_may_share(const et_product_cx *g, const et_attend_loop *l, int waves) {
+    if (l->apart)
+        return waves == ET_ATTEND_APART && l->values % ET_ATTEND_ROWS_UNIT == 0 &&
+               et_attend_may_group(g, l, waves);
     int left = 2 * l->nrows + l->s->depth / 16 * l->results;
     int64_t bytes = (int64_t)left * g->t->wave * (int)sizeof(float) * waves_of(g);
     return waves >= 1 && !(waves & (waves - 1)) && waves * l->fragments <= waves_of(g) &&
@@ -186,7 +192,7 @@ static bool several(const et_product_cx *g, et_attend_loop *l, const char **out_
     if (et_attend_has_columns(g, l->s))
         return w->alone ? no(out_why, "its rows are done by themselves") : columns(g, l, out_why);
     l->warpgroup = w->by == ET_ATTEND_BY_WARPGROUP;
-    if (!l->warpgroup && w->by != ET_ATTEND_BY_ROWS)
+    if (!l->warpgroup && (w->by != ET_ATTEND_BY_ROWS || l->apart))
         return no(out_why, "it has several rows of queries, which are multiplied together");
     if (w->block.positions != ET_ATTEND_BLOCK || w->block.depth != 2)
         return no(out_why, "its buffer is for two blocks of 64 positions");

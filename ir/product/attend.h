@@ -20,8 +20,9 @@ enum {
     ET_ATTEND_COLUMNS_MOST_D = 128,
     /* Several. */
     ET_ATTEND_ROWS = 32,      /* of a tile, at most */
-    ET_ATTEND_ROWS_D = 128,   /* elements of a head, at most, a multiple of: */
+    ET_ATTEND_ROWS_D = 256,   /* elements of a head, at most, a multiple of: */
     ET_ATTEND_ROWS_UNIT = 32, /* elements */
+    ET_ATTEND_APART = 2,      /* waves share rows of deeper heads than ET_ATTEND_WAVE_D, */
     ET_ATTEND_ITEMS = 8,      /* loads of a work-item for a block's keys, or values, at most */
     ET_ATTEND_LANE_ROWS = 2,  /* of sixteen rows in a lane, at most */
     ET_ATTEND_GROUP_ROW = 64, /* bytes of a row of keys and values, for warpgroup MMA */
@@ -53,10 +54,12 @@ typedef struct {
     int groups, columns, nrows, results; /* of a lane: groups of k; columns of a sum, its rows,
                                             both together */
     int unit;                            /* k of an operand of ET_ATTEND_EACH a lane */
-    int fragments;                       /* sixteens of rows, of all heads */
-    int partner;                         /* from a wave to the next that shares its sixteen */
-    int nk, nv;                          /* loads of a work-item */
-    int key, value;                      /* bytes between rows in local memory */
+    bool apart; /* waves that share rows have all positions, and elements of values of their own */
+    int values; /* elements of values that a wave has sums of */
+    int fragments;  /* sixteens of rows, of all heads */
+    int partner;    /* from a wave to the next that shares its sixteen */
+    int nk, nv;     /* loads of a work-item */
+    int key, value; /* bytes between rows in local memory */
 } et_attend_loop;
 
 /* What is derived of S by its plan; false, and *OUT_WHY says why, where it has none, or that does

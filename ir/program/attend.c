@@ -2,8 +2,10 @@
 #include "ir/program/step.h"
 
 /* Keys and values of ROWS lie so that eight neighbouring lanes, who read two rows, meet no bank
- * twice: an odd number of times 64 bytes apart. */
+ * twice: an odd number of times 64 bytes apart. Those of deep heads, which only warpgroup MMA
+ * multiplies, are swizzled instead. */
 int et_attend_slot(int depth) {
+    if (depth > ET_ATTEND_WAVE_D) return 4 * ET_ATTEND_BLOCK * depth;
     int key = (2 * depth + 127) / 128 * 128 + 64, value = 2 * ET_ATTEND_BLOCK + 64;
     return ET_ATTEND_BLOCK * key + depth * value;
 }

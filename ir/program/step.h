@@ -86,6 +86,8 @@ int et_step_products(const et_step *); /* how many products each wave has sums o
 /* An ATTEND step with rows processes ET_ATTEND_BLOCK positions at a time; et_attend_slot: bytes of
  * one position's keys or values in local memory, for heads of DEPTH elements. */
 enum { ET_ATTEND_BLOCK = 64, ET_ATTEND_KEYS = 8 };
+/* Elements of a head that a wave has sums of values of, at most: waves share deeper ones. */
+enum { ET_ATTEND_WAVE_D = 128 };
 int et_attend_slot(int depth);
 /* The type of its keys and values, where they are plain elements of 16-bit tensors; else false. */
 bool et_attend_operand(const et_program *, const et_step *, et_dtype *out);

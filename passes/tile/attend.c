@@ -1,5 +1,6 @@
 /* Attention: one tile per query and set of heads that share keys and values, or part of its
  * positions. */
+#include "ir/product/attend.h"
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"
 #include <string.h>
@@ -7,7 +8,6 @@
 enum {
     MAX_HEADS = 8,
     LANE_DEPTH = 32,  /* elements of a head in one lane, at most */
-    ROWS_DEPTH = 128, /* and of one whose sums matrix instructions make, in registers of a wave */
     MOST_ROWS = 32,   /* of queries in a tile */
     MOST_BESIDE = 16, /* and whose heads are columns, each with its sums in local memory: */
     BESIDE_BYTES = 144 << 10,
@@ -116,23 +116,36 @@ static void store(et_tiler *t, const struct names *names, const et_step *s, et_e
     m->to.rank++;
 }
 
+/* Waves that share the rows of a head of DEPTH elements: of a deep one each has sums of some, by
+ * warpgroup MMA, which must be of all waves then. 0: it is too deep, or there is no such MMA. */
+static int waves_of_rows(const et_tiler *t, int depth) {
+    const et_machine *m = t->opt->machine;
+    if (depth % ET_ATTEND_ROWS_UNIT) return 0;
+    if (depth <= ET_ATTEND_WAVE_D) return 1;
+    return depth <= ET_ATTEND_ROWS_D && depth % (ET_ATTEND_APART * ET_ATTEND_ROWS_UNIT) == 0 &&
+                   m->group_waves && m->local_copies && m->waves == ET_ATTEND_APART * m->group_waves
+               ? ET_ATTEND_APART
+               : 0;
+}
+
 /* How many rows of queries are a tile, of PER heads each, so that every wave has sixteen rows of a
  * head, or each two have, where there are CUs for such tiles; 0: one row, by itself. Launches that
  * may have a sequence for each row do best with that, and those of few tiles. */
 static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_per) {
     const et_machine *m = t->opt->machine;
     int64_t lo, hi, positions = INT64_MAX, heads = 1;
-    int per = gr->shared;
-    while (gr->shared % per || per > MAX_HEADS || per > m->waves)
+    int share = waves_of_rows(t, depth), per = gr->shared;
+    while (gr->shared % per || per > MAX_HEADS || per * (share ? share : 1) > m->waves)
         per--;
     *out_per = per;
     et_is_int(t->x, et_tiler_extent(t, 1), &heads);
     if (t->opt->same_sums || gr->parts > 1 || gr->heads || gr->part[ET_AT_MASK].id ||
-        gr->slice.count || depth % 32 || depth > ROWS_DEPTH || m->lds_bytes < LARGE_LDS ||
-        m->wave_size < MOST_ROWS || !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
+        gr->slice.count || !share || m->lds_bytes < LARGE_LDS || m->wave_size < MOST_ROWS ||
+        !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
         hi * (heads / gr->shared) < (int64_t)MANY_ROUNDS * m->cus)
         return 0;
-    int64_t rows = m->waves / per * 16, tiles = (hi + 15) / 16 * (heads / gr->shared);
+    int64_t rows = m->waves / share / per * 16, tiles = (hi + 15) / 16 * (heads / gr->shared);
+    if (share > 1) return rows * per == 16 * m->group_waves && rows <= MOST_ROWS ? (int)rows : 0;
     if (rows > MOST_ROWS) rows = MOST_ROWS;
     et_bounds(t->x, et_var_extent(t->x, gr->pvar), &lo, &positions);
     return tiles <= m->cus && positions <= SHORT ? 16 : (int)rows;

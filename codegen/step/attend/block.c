@@ -150,10 +150,16 @@ val cg_rows_sums(cg *g, const cg_rows *r) {
     return LLVMConstNull(LLVMVectorType(g->f32, (unsigned)r->loop.results));
 }
 
+/* How many waves share the positions of a block. */
+static int parts_of(const cg_rows *r) {
+    return r->loop.apart ? 1 : r->loop.plan.waves;
+}
+
 /* The first position of the wave's sum number B, of those from P0 on. */
 static val first_of(cg *g, const cg_rows *r, val p0, int b) {
     int blocks = r->loop.unit / 16;
-    val unit = cg_addi(g, r->wave_p, (int64_t)(b / blocks) * r->loop.plan.waves);
+    val unit = r->loop.apart ? cg_i32(g, b / blocks)
+                             : cg_addi(g, r->wave_p, (int64_t)(b / blocks) * r->loop.plan.waves);
     return cg_add(g, p0, cg_addi(g, cg_muli(g, unit, r->loop.unit), (int64_t)(b % blocks) * 16));
 }
 
@@ -281,7 +287,7 @@ static void weigh(cg *g, const cg_rows *r, int n, val s[][16], val *state) {
             s[b][v] = cg_exp2(g, cg_fma(g, s[b][v], cg_f32(g, r->loop.factor), shift[j]));
             state[r->loop.nrows + j] = cg_fadd(g, state[r->loop.nrows + j], s[b][v]);
         }
-    for (int d = 0; d < r->loop.s->depth / 16; d++)
+    for (int d = 0; d < r->loop.values / 16; d++)
         o[d] = cg_rows_scaled(g, r, o[d], old);
 }
 
@@ -306,7 +312,7 @@ static void values(cg *g, const cg_rows *r, val stage, int n, val s[][16], val *
 
 /* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
 void cg_rows_multiply(cg *g, const cg_rows *r, val stage, val p0, val *state) {
-    int n = ET_ATTEND_BLOCK / 16 / r->loop.plan.waves;
+    int n = ET_ATTEND_BLOCK / 16 / parts_of(r);
     val s[MAX_SUMS][16];
     scores(g, r, stage, p0, n, s);
     for (int b = 0; b < n; b++)

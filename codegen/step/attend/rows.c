@@ -39,7 +39,9 @@ static void begin(cg *g, cg_rows *r) {
     val fragment = c->warpgroup ? low : high;
     r->wave_p = c->warpgroup ? high : low;
     val some = cg_icmp(g, LLVMIntSLT, fragment, cg_i32(g, c->fragments));
-    r->writes = LLVMBuildAnd(g->b, some, cg_icmp(g, LLVMIntEQ, r->wave_p, cg_i32(g, 0)), "");
+    r->writes = some;
+    if (!c->apart)
+        r->writes = LLVMBuildAnd(g->b, some, cg_icmp(g, LLVMIntEQ, r->wave_p, cg_i32(g, 0)), "");
     fragment = cg_rows_at_most(g, fragment, cg_i32(g, c->fragments - 1));
     r->head = LLVMBuildUDiv(g->b, fragment, cg_i32(g, of_head), "");
     r->row16 = cg_muli(g, LLVMBuildURem(g->b, fragment, cg_i32(g, of_head), ""), 16);
@@ -134,7 +136,7 @@ static void know_run(cg *g, cg_rows *r) {
 }
 
 static int state_size(const cg_rows *r) {
-    return 2 * r->loop.nrows + r->loop.s->depth / 16;
+    return 2 * r->loop.nrows + r->loop.values / 16;
 }
 
 /* Begins to load the block from P0 on: to a stage, or to registers. */
@@ -173,7 +175,7 @@ static void scan(cg *g, const cg_rows *r, val *state) {
 
 /* Where number I of the lane's state is in WAVE's part of scratch. */
 static val state_ptr(cg *g, const cg_rows *r, val wave, int i) {
-    int all = 2 * r->loop.nrows + r->loop.s->depth / 16 * r->loop.results;
+    int all = 2 * r->loop.nrows + r->loop.values / 16 * r->loop.results;
     val at = cg_muli(g, cg_add(g, cg_muli(g, wave, (int64_t)all * g->t->wave), g->lane), 4);
     return cg_gepi(g, cg_rows_scratch(g, r, at), (int64_t)i * g->t->wave * 4);
 }
@@ -181,7 +183,7 @@ static val state_ptr(cg *g, const cg_rows *r, val wave, int i) {
 static void store_state(cg *g, const cg_rows *r, const val *state) {
     for (int i = 0; i < 2 * r->loop.nrows; i++)
         LLVMBuildStore(g->b, state[i], state_ptr(g, r, g->wave, i));
-    for (int d = 0; d < r->loop.s->depth / 16; d++)
+    for (int d = 0; d < r->loop.values / 16; d++)
         for (int v = 0; v < r->loop.results; v++)
             LLVMBuildStore(g->b, cg_extract(g, state[2 * r->loop.nrows + d], v),
                            state_ptr(g, r, g->wave, 2 * r->loop.nrows + d * r->loop.results + v));
@@ -203,7 +205,7 @@ static void join(cg *g, const cg_rows *r, int w, val *state) {
         val sum = cg_fmul(g, state_of(g, r, wave, r->loop.nrows + j), theirs[j]);
         state[r->loop.nrows + j] = cg_fma(g, state[r->loop.nrows + j], mine[j], sum);
     }
-    for (int d = 0; d < r->loop.s->depth / 16; d++) {
+    for (int d = 0; d < r->loop.values / 16; d++) {
         val *o = &state[2 * r->loop.nrows + d];
         *o = cg_rows_scaled(g, r, *o, mine);
         for (int v = 0; v < r->loop.results; v++) {
@@ -233,7 +235,7 @@ static void finish(cg *g, const cg_rows *r, val *state) {
         val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
         by[j] = cg_select(g, none, cg_f32(g, 0), g->family->divide(g, scale, sum));
     }
-    for (int d = 0; d < r->loop.s->depth / 16; d++)
+    for (int d = 0; d < r->loop.values / 16; d++)
         state[2 * r->loop.nrows + d] = cg_rows_scaled(g, r, state[2 * r->loop.nrows + d], by);
 }
 
@@ -275,7 +277,8 @@ static void write(cg *g, const cg_rows *r, const val *state) {
                                  cg_icmp(g, LLVMIntSLT, r->row[j], r->after), ""));
         val at = cg_add(g, cg_muli(g, r->row[j], r->loop.s->heads), r->head);
         at = cg_add(g, cg_muli(g, at, r->loop.s->depth), r->column);
-        for (int d = 0; d < r->loop.s->depth / 16; d++)
+        if (r->loop.apart) at = cg_add(g, at, cg_muli(g, r->wave_p, r->loop.values));
+        for (int d = 0; d < r->loop.values / 16; d++)
             write_sum(g, r, j, state[2 * r->loop.nrows + d],
                       cg_local_ptr(g, r->loop.s->out, cg_addi(g, at, (int64_t)16 * d)));
         cg_if_end(g, &in);
@@ -286,25 +289,26 @@ static void run_of_several(cg *g, cg_rows *r) {
     val state[CG_ROWS_STATE];
     for (int j = 0; j < r->loop.nrows; j++)
         state[j] = cg_f32(g, CG_ROWS_LEAST), state[r->loop.nrows + j] = cg_f32(g, 0);
-    for (int d = 0; d < r->loop.s->depth / 16; d++)
+    for (int d = 0; d < r->loop.values / 16; d++)
         state[2 * r->loop.nrows + d] = cg_rows_sums(g, r);
     scan(g, r, state);
     for (int j = 0; j < r->loop.nrows; j++)
         state[r->loop.nrows + j] = cg_rows_over_columns(g, r, state[r->loop.nrows + j], true);
     if (r->loop.warpgroup) cg_attend_warpgroup_copied(g); /* where there are no positions */
     cg_barrier(g);                                        /* all blocks have been multiplied */
-    if (r->loop.plan.waves > 1) {
+    bool joined = r->loop.plan.waves > 1 && !r->loop.apart;
+    if (joined) {
         store_state(g, r, state);
         cg_barrier(g);
     }
     cg_if writes;
     cg_if_begin(g, &writes, r->writes);
-    for (int w = 1; w < r->loop.plan.waves; w++)
+    for (int w = 1; joined && w < r->loop.plan.waves; w++)
         join(g, r, w, state);
     finish(g, r, state);
     write(g, r, state);
     cg_if_end(g, &writes);
-    if (r->loop.plan.waves > 1) cg_barrier(g);
+    if (joined) cg_barrier(g);
 }
 
 /* A row by itself has little of what a block shares, and waits for one after the other. */

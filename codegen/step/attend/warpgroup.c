@@ -125,12 +125,12 @@ void cg_attend_warpgroup_scores(cg *g, const cg_rows *r, val stage, val p0, val 
 }
 
 static void flat(cg *g, const cg_rows *r, const val *sum, val *out) {
-    for (int i = 0; i < r->loop.s->depth / 2; i++)
+    for (int i = 0; i < r->loop.values / 2; i++)
         out[i] = cg_extract(g, sum[i / EIGHT], i % EIGHT);
 }
 
 static void deep(cg *g, const cg_rows *r, val *in, val *sum) {
-    for (int d = 0; d < r->loop.s->depth / 16; d++)
+    for (int d = 0; d < r->loop.values / 16; d++)
         sum[d] = cg_vector(g, g->f32, EIGHT, in + (ptrdiff_t)d * EIGHT);
 }
 
@@ -145,15 +145,17 @@ void cg_attend_warpgroup_values(cg *g, const cg_rows *r, val stage, val first, i
     const et_warpgroup_family *of = g->family->warpgroup;
     val all[MOST_SUMS], held[ET_ATTEND_BLOCK / 16][WORDS];
     val at = cg_addi(g, cg_muli(g, first, ROW), 2L * ET_ATTEND_BLOCK * r->loop.s->depth);
+    if (r->loop.apart)
+        at = cg_add(g, at, cg_muli(g, r->wave_p, (int64_t)r->loop.values / COLUMNS * PART));
     val base = cg_rows_stage(g, r, stage, at);
     for (int b = 0; b < sixteens; b++)
         for (int w = 0; w < WORDS; w++)
             held[b][w] = pair_of(g, r, p[b] + 2 * w);
     flat(g, r, sum, all);
-    of->begin(g, r->loop.s->depth / 2, all, sixteens * WORDS, held[0]);
+    of->begin(g, r->loop.values / 2, all, sixteens * WORDS, held[0]);
     for (int b = 0; b < sixteens; b++)
         of->multiply_held(g, r->loop.operand, ROW, held[b], cg_gepi(g, base, 16L * b * ROW), PART,
-                          false, r->loop.s->depth, all);
+                          false, r->loop.values, all);
     of->end(g);
     deep(g, r, all, sum);
 }
@@ -161,6 +163,6 @@ void cg_attend_warpgroup_values(cg *g, const cg_rows *r, val stage, val first, i
 void cg_attend_warpgroup_over(cg *g, const cg_rows *r, val *sum) {
     val all[MOST_SUMS];
     flat(g, r, sum, all);
-    g->family->warpgroup->over(g, 0, r->loop.s->depth / 2, all);
+    g->family->warpgroup->over(g, 0, r->loop.values / 2, all);
     deep(g, r, all, sum);
 }

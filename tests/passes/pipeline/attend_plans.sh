@@ -38,6 +38,8 @@ state kc, vc : bf16[1, 1, 128, 64]
 q = reshape(x @ w.T, [N, 4, 64])
 output a : f32[N, 4, 64] = attention(q, kc, vc, slots, positions, scale=1/8, window=50)
 END
+# The same with heads of 256, which waves have halves of.
+sed 's/^model rows/model wide/; s/\[N, 128\]/[N, 512]/; s/bf16\[256, 128\]/bf16[1024, 512]/; s/128, 64\]/128, 256]/; s/N, 4, 64/N, 4, 256/' rows.etg > wide.etg
 # The same of several sequences.
 sed 's/^model rows/model several/; s/bf16\[1, 1, 128, 64\]/bf16[4, 1, 128, 64]/; s/^q = /slot = mod(slots, 4)\nq = /; s/vc, slots,/vc, slot,/' rows.etg > several.etg
 # So few CUs that a tile has all heads that share keys, and several rows.
@@ -87,6 +89,8 @@ changes one
 grep -q '^ *plan columns heads 3 ' one.eti || die 'no heads are columns'
 changes rows
 grep -q '^ *plan warpgroup waves .* early run$' rows.eti || die 'no rows are multiplied by warpgroup MMA'
+changes wide
+grep -q '^ *plan warpgroup waves 2 .* early run$' wide.eti || die 'no rows of deep heads are multiplied by warpgroup MMA'
 changes several
 grep -q '^ *plan warpgroup waves .* early run alone$' several.eti || die 'a row with keys of its own is not done by itself'
 printf 'attend_plans.sh: %d kernels right, %d plans refused\n' $made $refused
