@@ -91,6 +91,14 @@ static bool check_attend(cg *g, const et_func *f, const et_step *s) {
     return !problem;
 }
 
+static bool check_chunk(cg *g, const et_func *f, const et_step *s) {
+    g->f = f;
+    const char *problem = cg_scan_problem(g, s);
+    g->f = NULL;
+    if (problem) cg_error(g, "%s: its scan cannot be done in chunks: %s", f->name, problem);
+    return !problem;
+}
+
 /* Without a weight stream a tile whose plan has one would wait for its weights for ever. */
 static bool check_slots(cg *g, const et_program *p) {
     bool ok = true;
@@ -124,7 +132,8 @@ static bool check_steps(cg *g, const et_program *p) {
                 cg_error(g, "%s: %d lanes share a result of a scan, a wave has %d", f->name,
                          f->steps[k].lanes, g->t->wave);
                 ok = false;
-            }
+            } else if (f->steps[k].kind == ET_STEP_SCAN && f->steps[k].chunk)
+                ok &= check_chunk(g, f, &f->steps[k]);
     }
     return ok;
 }

@@ -1,4 +1,4 @@
-/* How work-items share the iterations of a step. */
+/* How work-items share the iterations of a step, and lanes the places of a matrix. */
 #include "codegen/step/step.h"
 
 val cg_items_begin(cg *g, cg_items *s, val total, int64_t constant) {
@@ -34,4 +34,15 @@ void cg_decode(cg *g, val item, int n, const int *vars, const int64_t *extent) {
         cg_bind(g, vars[i], top ? item : LLVMBuildURem(g->b, item, size, ""), true);
         if (!top) item = LLVMBuildUDiv(g->b, item, size, "");
     }
+}
+
+val cg_dealt(cg *g, const et_deal *d) {
+    val sum = cg_i32(g, 0);
+    for (int i = 0; 1 << i < g->t->wave; i++) {
+        if (!et_deal_lane(d, 1 << i)) continue;
+        val bit =
+            LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, g->lane, cg_i32(g, i), ""), cg_i32(g, 1), "");
+        sum = cg_add(g, sum, cg_muli(g, bit, et_deal_lane(d, 1 << i)));
+    }
+    return sum;
 }

@@ -2,46 +2,27 @@
  * goes through the rows of the launch. Where a row is of another sequence than the one before it
  * the state goes to memory and that of the row is loaded. What lanes see together they add up in a
  * fixed order, by exchanges. */
-#include "codegen/step/step.h"
+#include "codegen/step/scan.h"
 #include "ir/base/diag.h"
 #include <string.h>
-
-enum {
-    WIDE = 4,        /* elements of a lane next to each other, if it has so many */
-    MOST_LOADS = 96, /* values that are loaded ahead; more are loaded where they are used */
-};
 
 /* Numbers of ARGs that stand for elements of the state of this lane, before and after a row. */
 enum { BEFORE = -1000, AFTER = -2000 };
 
-struct scan {
-    cg *g;
-    const et_step *s;
-    int lanes, wide, n; /* N: elements of a lane, WIDE of them next to each other */
-    int sub, key;       /* variables: the lane among those that share; where the state lies */
-    et_expr row;        /* the state's place by what is not of a result or an element */
-    et_expr element;    /* and by the rest: their sum is the offset */
-    val at;             /* SUB */
-    val state[ET_SCAN_ELEMENTS];
-    int later;                /* a variable: a row of the next block */
-    et_expr load[MOST_LOADS]; /* what a row loads that its state has no part in */
-    int nloads;
-};
-
 /* Elements from number C * WIDE on are at this index. */
-static et_expr base_of(const struct scan *c, int chunk) {
+static et_expr base_of(const cg_scan *c, int chunk) {
     et_exprs *x = c->g->x;
     et_expr lane = et_add(x, et_var(x, c->sub), et_int(x, (int64_t)chunk * c->lanes));
     return et_mul(x, lane, et_int(x, c->wide));
 }
 
-static bool of_result(const struct scan *c, et_expr index) {
+static bool of_result(const cg_scan *c, et_expr index) {
     et_exprs *x = c->g->x;
     return et_expr_has_vars(x, index, c->s->nvars, c->s->vars) ||
            et_expr_has_var(x, index, c->s->evar);
 }
 
-static void find_places(struct scan *c) {
+static void find_places(cg_scan *c) {
     cg *g = c->g;
     const et_place *at = &c->s->state;
     et_expr row[ET_MAX_RANK], element[ET_MAX_RANK], zero = et_int(g->x, 0);
@@ -54,8 +35,8 @@ static void find_places(struct scan *c) {
     c->element = cg_offset(g, at->space, at->id, element);
 }
 
-/* Do WIDE neighbouring elements lie side by side, at a multiple of their size? */
-static int alignment(const struct scan *c) {
+/* Do CG_SCAN_WIDE neighbouring elements lie side by side, at a multiple of their size? */
+static int alignment(const cg_scan *c) {
     const et_place *at = &c->s->state;
     const et_shape *shape = &c->g->p->tensors[at->id].shape;
     int64_t n;
@@ -66,7 +47,7 @@ static int alignment(const struct scan *c) {
 }
 
 /* Loads or stores all elements of the lane at KEY. */
-static void transfer(struct scan *c, val key, bool store) {
+static void transfer(cg_scan *c, val key, bool store) {
     cg *g = c->g;
     const et_place *at = &c->s->state;
     int mark = cg_scope(g), align = alignment(c), each = align ? c->wide : 1;
@@ -87,7 +68,7 @@ static void transfer(struct scan *c, val key, bool store) {
 /* ---- rows ahead ---- */
 
 /* Those reached through one arm of a choice alone may be out of range outside it. */
-static void find_loads(struct scan *c, et_expr e, bool sure) {
+static void find_loads(cg_scan *c, et_expr e, bool sure) {
     cg *g = c->g;
     et_node_x x = *et_x(g->x, e);
     if (!et_expr_has_var(g->x, e, c->s->rvar)) return;
@@ -95,7 +76,7 @@ static void find_loads(struct scan *c, et_expr e, bool sure) {
     if (load && (sure || cg_in_range(g, e))) {
         for (int i = 0; i < c->nloads; i++)
             if (c->load[i].id == e.id) return;
-        if ((c->nloads + 1) * c->s->ahead <= MOST_LOADS) c->load[c->nloads++] = e;
+        if ((c->nloads + 1) * c->s->ahead <= CG_SCAN_LOADS) c->load[c->nloads++] = e;
         return;
     }
     bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
@@ -104,7 +85,7 @@ static void find_loads(struct scan *c, et_expr e, bool sure) {
 }
 
 /* PART at consecutive elements of the lane, of the row AT. */
-static void unroll(struct scan *c, et_scan_part part, int first, et_expr row, et_expr *out) {
+static void unroll(cg_scan *c, et_scan_part part, int first, et_expr row, et_expr *out) {
     cg *g = c->g;
     et_expr e = et_subst_var(g->x, c->s->scan[part], c->s->rvar, row);
     cg_unroll_loads(g, e, c->s->evar, base_of(c, first / c->wide), c->wide, out);
@@ -113,9 +94,9 @@ static void unroll(struct scan *c, et_scan_part part, int first, et_expr row, et
 static const et_scan_part parts_of_element[] = {ET_SC_LOOK, ET_SC_NEXT, ET_SC_OUT};
 enum { ELEMENTS = sizeof parts_of_element / sizeof *parts_of_element };
 
-static void find_all_loads(struct scan *c) {
+static void find_all_loads(cg_scan *c) {
     const et_step *s = c->s;
-    et_expr at[WIDE];
+    et_expr at[CG_SCAN_WIDE];
     find_loads(c, c->row, true);
     for (int i = 0; i < 2; i++) {
         et_expr e = s->scan[i ? ET_SC_KEEP : ET_SC_FRESH];
@@ -131,9 +112,9 @@ static void find_all_loads(struct scan *c) {
 }
 
 /* What ROW loads, of the last row where it is beyond it. */
-static void load_ahead(struct scan *c, val row, val *out) {
+static void load_ahead(cg_scan *c, val row, val *out) {
     cg *g = c->g;
-    et_expr at[WIDE], later = et_var(g->x, c->later);
+    et_expr at[CG_SCAN_WIDE], later = et_var(g->x, c->later);
     int mark = cg_scope(g);
     val last = cg_addi(g, cg_emit_i32(g, c->s->rextent), -1);
     cg_bind(g, c->later, cg_select(g, cg_icmp(g, LLVMIntSLT, row, last), row, last), false);
@@ -154,9 +135,9 @@ static et_expr number_state(void *ctx, et_exprs *x, et_expr leaf) {
 }
 
 /* A part for each element of the lane, of whose state FIRST is the first. */
-static void values_of(struct scan *c, et_scan_part part, int first, val *out) {
+static void values_of(cg_scan *c, et_scan_part part, int first, val *out) {
     cg *g = c->g;
-    et_expr at[WIDE];
+    et_expr at[CG_SCAN_WIDE];
     for (int e = 0; e < c->n; e += c->wide) {
         cg_unroll_loads(g, c->s->scan[part], c->s->evar, base_of(c, e / c->wide), c->wide, at);
         for (int k = 0; k < c->wide; k++) {
@@ -166,13 +147,13 @@ static void values_of(struct scan *c, et_scan_part part, int first, val *out) {
     }
 }
 
-static void name_state(struct scan *c, int first) {
+static void name_state(cg_scan *c, int first) {
     for (int e = 0; e < c->n; e++)
         cg_remember(c->g, et_arg(c->g->x, first - e, ET_T_F32), c->state[e]);
 }
 
 /* Of all lanes that share the result, in all of them. */
-static val sum_of(struct scan *c, val *v) {
+static val sum_of(cg_scan *c, val *v) {
     cg *g = c->g;
     for (int step = 1; step < c->n; step *= 2)
         for (int e = 0; e + step < c->n; e += 2 * step)
@@ -182,7 +163,7 @@ static val sum_of(struct scan *c, val *v) {
     return v[0];
 }
 
-static void store_result(struct scan *c, val v) {
+static void store_result(cg_scan *c, val v) {
     cg *g = c->g;
     const et_place *to = &c->s->to;
     cg_if first;
@@ -194,7 +175,7 @@ static void store_result(struct scan *c, val v) {
     if (c->lanes > 1) cg_if_end(g, &first);
 }
 
-static void advance(struct scan *c) {
+static void advance(cg_scan *c) {
     cg *g = c->g;
     val v[ET_SCAN_ELEMENTS];
     name_state(c, BEFORE);
@@ -218,7 +199,7 @@ static val is_some(cg *g, val key) {
     return cg_icmp(g, LLVMIntSGE, key, LLVMConstNull(g->i64));
 }
 
-static void keep_state(struct scan *c, val key) {
+static void keep_state(cg_scan *c, val key) {
     cg_if some;
     cg_if_begin(c->g, &some, is_some(c->g, key));
     transfer(c, key, true);
@@ -226,7 +207,7 @@ static void keep_state(struct scan *c, val key) {
 }
 
 /* The state at KEY, zero where there is none. */
-static void take_state(struct scan *c, val key) {
+static void take_state(cg_scan *c, val key) {
     cg *g = c->g;
     val zero = cg_f32(g, 0);
     cg_if some;
@@ -242,7 +223,7 @@ static void take_state(struct scan *c, val key) {
 }
 
 /* The state of the row at KEY in place of the one at BEFORE. */
-static void change_state(struct scan *c, val before, val key) {
+static void change_state(cg_scan *c, val before, val key) {
     cg *g = c->g;
     val was[ET_SCAN_ELEMENTS];
     cg_if other;
@@ -259,7 +240,7 @@ static void change_state(struct scan *c, val before, val key) {
     }
 }
 
-static void begin_anew(struct scan *c, val key) {
+static void begin_anew(cg_scan *c, val key) {
     cg *g = c->g;
     et_expr fresh = c->s->scan[ET_SC_FRESH], keep = c->s->scan[ET_SC_KEEP];
     val zero = NULL;
@@ -272,16 +253,41 @@ static void begin_anew(struct scan *c, val key) {
         c->state[e] = cg_select(g, zero, cg_f32(g, 0), c->state[e]);
 }
 
-/* The row ROW, whose loads are AHEAD; V: the state before and after it, and where it lies. */
-static void scan_row(struct scan *c, val row, const val *ahead, val *v) {
+static val key_of(cg_scan *c) {
     cg *g = c->g;
-    const et_step *s = c->s;
+    et_expr keep = c->s->scan[ET_SC_KEEP];
+    val key = cg_emit_i64(g, c->row);
+    return keep.id ? cg_select(g, cg_emit(g, keep), key, none(g)) : key;
+}
+
+val cg_scan_key(cg_scan *c, val row, bool divergent) {
+    cg *g = c->g;
     int mark = cg_scope(g);
-    cg_bind(g, s->rvar, row, false);
+    cg_bind(g, c->s->rvar, row, divergent);
+    val key = key_of(c);
+    cg_scope_end(g, mark);
+    return key;
+}
+
+val cg_scan_enter(cg_scan *c, val row, val before) {
+    cg *g = c->g;
+    int mark = cg_scope(g);
+    cg_bind(g, c->s->rvar, row, false);
+    val key = key_of(c);
+    change_state(c, before, key);
+    begin_anew(c, key);
+    cg_scope_end(g, mark);
+    return key;
+}
+
+/* The row ROW, whose loads are AHEAD; V: the state before and after it, and where it lies. */
+static void scan_row(cg_scan *c, val row, const val *ahead, val *v) {
+    cg *g = c->g;
+    int mark = cg_scope(g);
+    cg_bind(g, c->s->rvar, row, false);
     for (int i = 0; i < c->nloads; i++)
         cg_remember(g, c->load[i], ahead[i]);
-    val key = cg_emit_i64(g, c->row);
-    if (s->scan[ET_SC_KEEP].id) key = cg_select(g, cg_emit(g, s->scan[ET_SC_KEEP]), key, none(g));
+    val key = key_of(c);
     memcpy(c->state, v, (size_t)c->n * sizeof *v);
     change_state(c, v[c->n], key);
     begin_anew(c, key);
@@ -291,8 +297,8 @@ static void scan_row(struct scan *c, val row, const val *ahead, val *v) {
     v[c->n] = key;
 }
 
-/* Row number R of a block that begins at FIRST: V as it is where there is none. */
-static void scan_row_of(struct scan *c, val first, int r, const val *ahead, val *v) {
+/* Row number R of a block that begins at FIRST: V as it is where it is not before END. */
+static void scan_row_of(cg_scan *c, val first, int r, val end, const val *ahead, val *v) {
     cg *g = c->g;
     cg_if in;
     val row = r ? cg_addi(g, first, r) : first, was[ET_SCAN_ELEMENTS + 1];
@@ -301,7 +307,7 @@ static void scan_row_of(struct scan *c, val first, int r, const val *ahead, val 
         return;
     }
     memcpy(was, v, ((size_t)c->n + 1) * sizeof *v);
-    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_emit_i32(g, c->s->rextent)));
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, end));
     scan_row(c, row, ahead, v);
     block here = cg_here(g);
     cg_if_end(g, &in);
@@ -312,28 +318,73 @@ static void scan_row_of(struct scan *c, val first, int r, const val *ahead, val 
     }
 }
 
-/* One result, of all rows: in blocks, while what those of the next one load is under way. */
-static void scan_result(struct scan *c) {
+/* Rows FROM to END - 1 one after the other: in blocks, while what those of the next one load is
+ * under way. V: the state before and after them, and where it lies. SOME: there are some. */
+static void scan_rows(cg_scan *c, val from, val end, bool some, val *state) {
     cg *g = c->g;
-    const et_step *s = c->s;
-    int rows = c->nloads ? s->ahead : 1, state = c->n + 1, n = c->nloads;
-    val v[ET_SCAN_ELEMENTS + 1 + MOST_LOADS], next[MOST_LOADS];
+    int rows = c->nloads ? c->s->ahead : 1, first = c->n + 1, n = c->nloads;
+    val v[ET_SCAN_ELEMENTS + 1 + CG_SCAN_LOADS], next[CG_SCAN_LOADS];
     cg_for f;
-    for (int e = 0; e < c->n; e++)
-        v[e] = cg_f32(g, 0);
-    v[c->n] = none(g);
+    memcpy(v, state, (size_t)first * sizeof *v);
     for (int r = 0; r < rows && n; r++)
-        load_ahead(c, cg_i32(g, r), v + state + r * n);
-    val row = cg_for_begin(g, &f, cg_i32(g, 0), cg_emit_i32(g, s->rextent), cg_i32(g, rows), true,
-                           state + rows * n, v);
+        load_ahead(c, cg_addi(g, from, r), v + first + r * n);
+    val row = cg_for_begin(g, &f, from, end, cg_i32(g, rows), some, first + rows * n, v);
     int mark = cg_scope(g);
     for (int r = 0; r < rows && n; r++)
         load_ahead(c, cg_addi(g, row, rows + r), next + r * n);
     for (int r = 0; r < rows; r++)
-        scan_row_of(c, row, r, v + state + r * n, v);
+        scan_row_of(c, row, r, end, v + first + r * n, v);
     cg_scope_end(g, mark);
-    memcpy(v + state, next, (size_t)(rows * n) * sizeof *next);
+    memcpy(v + first, next, (size_t)(rows * n) * sizeof *next);
     cg_for_end(g, &f, v);
+    memcpy(state, v, (size_t)first * sizeof *v);
+}
+
+/* Chunks, and the rows between them. */
+static void scan_chunks(cg_scan *c, val *v) {
+    cg *g = c->g;
+    val phi[ET_SCAN_ELEMENTS + 1], was[ET_SCAN_ELEMENTS + 1];
+    block before = cg_here(g), head = cg_block(g, "rows"), done = cg_block(g, "scanned");
+    cg_if in;
+    int n = c->n + 1;
+    cg_br(g, head);
+    cg_at(g, head);
+    val row = LLVMBuildPhi(g->b, g->i32, ""), end = cg_emit_i32(g, c->s->rextent);
+    for (int e = 0; e < n; e++) {
+        phi[e] = LLVMBuildPhi(g->b, LLVMTypeOf(v[e]), "");
+        LLVMAddIncoming(phi[e], &v[e], &before, 1);
+        v[e] = phi[e];
+    }
+    int mark = cg_scope(g);
+    val first = cg_scan_find(c, row);
+    scan_rows(c, row, first, false, v);
+    memcpy(was, v, sizeof was);
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, first, end));
+    val after = cg_scan_chunks(c, first, v);
+    cg_if_end(g, &in);
+    for (int e = 0; e < n; e++)
+        v[e] = cg_if_value(g, &in, v[e], was[e]);
+    after = cg_if_value(g, &in, after, first);
+    cg_scope_end(g, mark);
+    block here = cg_here(g);
+    for (int e = 0; e < n; e++)
+        LLVMAddIncoming(phi[e], &v[e], &here, 1);
+    LLVMAddIncoming(row, (val[]){cg_i32(g, 0), after}, (block[]){before, here}, 2);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, after, end), head, done);
+    cg_at(g, done);
+}
+
+/* One result, of all rows. */
+static void scan_result(cg_scan *c) {
+    cg *g = c->g;
+    val v[ET_SCAN_ELEMENTS + 1];
+    for (int e = 0; e < c->n; e++)
+        v[e] = cg_f32(g, 0);
+    v[c->n] = none(g);
+    if (c->s->chunk)
+        scan_chunks(c, v);
+    else
+        scan_rows(c, cg_i32(g, 0), cg_emit_i32(g, c->s->rextent), true, v);
     memcpy(c->state, v, (size_t)c->n * sizeof *v);
     keep_state(c, v[c->n]);
 }
@@ -341,7 +392,7 @@ static void scan_result(struct scan *c) {
 void cg_step_scan(cg *g, const et_step *s) {
     int64_t size = 1, extent[ET_MAX_VARS], all = 1, most = 1;
     et_is_int(g->x, et_var_extent(g->x, s->evar), &size);
-    struct scan c = {.g = g, .s = s, .lanes = s->lanes, .n = (int)size / s->lanes};
+    cg_scan c = {.g = g, .s = s, .lanes = s->lanes, .n = (int)size / s->lanes};
     c.wide = c.n % 4 == 0 ? 4 : c.n % 2 == 0 ? 2 : 1;
     for (int v = 0; v < s->nvars; v++) {
         et_is_int(g->x, et_var_extent(g->x, s->vars[v]), &extent[v]);
@@ -351,6 +402,9 @@ void cg_step_scan(cg *g, const et_step *s) {
     c.sub = cg_fresh_var(g, "sub", s->lanes);
     c.key = cg_fresh_var(g, "key", most);
     c.later = et_var_add(g->x, "later", et_var_extent(g->x, s->rvar));
+    const char *why;
+    if (s->chunk && !et_scan_chunk_of(g->x, s, g->p->workgroup, s->chunk, &c.chunk, &why))
+        et_bug("%s: %s", g->f->name, why);
     find_places(&c);
     c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");
     cg_bind(g, c.sub, c.at, true);
@@ -364,6 +418,7 @@ void cg_step_scan(cg *g, const et_step *s) {
                       cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, all), cg_i32(g, groups), true, 0,
                                    &nothing));
     if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, cg_i32(g, all)));
+    c.item = item;
     int mark = cg_scope(g);
     cg_decode(g, item, s->nvars, s->vars, extent);
     if (s->mask.id) cg_if_begin(g, &masked, cg_emit(g, s->mask));
@@ -377,4 +432,9 @@ void cg_step_scan(cg *g, const et_step *s) {
     cg_scope_end(g, mark);
     if (guarded) cg_if_end(g, &in);
     if (looped) cg_for_end(g, &f, &nothing);
+}
+
+const char *cg_scan_problem(cg *g, const et_step *s) {
+    const char *why;
+    return !s->chunk || et_scan_suits(cg_cx(g), s, &why) ? NULL : why;
 }

@@ -20,6 +20,10 @@ void cg_maps_early(cg *, const et_func *);
 void cg_maps_early_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
 void cg_step_scan(cg *, const et_step *);
+/* Why the chunks of a scan cannot be emitted, or NULL. */
+const char *cg_scan_problem(cg *, const et_step *);
+/* The lane's part of places that are dealt to lanes so. */
+val cg_dealt(cg *, const et_deal *);
 /* ---- plan.c: products ---- */
 /* What the derivation of mainloops may look at, of what is being emitted. */
 const et_product_cx *cg_cx(cg *);

@@ -65,8 +65,21 @@ void eti_scan(eti_parser *p, int i, int nrows, const int *rows, int j, et_place 
     }
 }
 
-/* scan [vars] [where mask] over i < N [extent X], j < J lanes L [ahead A]  state %s[...]  [fresh =
- * E] [keep = E] [look = E] next = E  out = E  into %y[...] */
+/* chunk C scratch $s */
+static void chunk(eti_parser *p, et_step *s) {
+    s->chunk = (int)eti_need_int(p, 1, ET_SCAN_CHUNK, "rows of a chunk");
+    eti_need_word(p, "scratch");
+    et_loc at = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_LOCAL, "a local buffer");
+    int l = name ? eti_local(p, name) : -1;
+    const et_local *has = l >= 0 ? &p->f->locals[l] : NULL;
+    if (has && (has->dtype != ET_F32 || has->rank != 1 || has->pitch != has->dim[0]))
+        eti_error(p, at, "$%s is no buffer of one dimension, of f32", name);
+    s->scratch = l;
+}
+
+/* scan [vars] [where mask] over i < N [extent X], j < J lanes L [ahead A] [chunk C scratch $s]
+ * state %s[...]  [fresh = E] [keep = E] [look = E] next = E  out = E  into %y[...] */
 void eti_step_scan(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -89,6 +102,7 @@ void eti_step_scan(eti_parser *p, et_step *s) {
     s->lanes = (int)eti_need_int(p, 1, 64, "lanes that share a result");
     if (eti_take_word(p, "ahead"))
         s->ahead = (int)eti_need_int(p, 1, ET_SCAN_AHEAD, "rows whose loads are ahead");
+    if (eti_take_word(p, "chunk")) chunk(p, s);
     if (p->broken || s->nvars < 0 || s->rvar < 0 || s->evar < 0) {
         p->broken = true;
         return;

@@ -259,7 +259,8 @@ typedef struct et_step {
     et_expr part[ET_AT_PARTS];
     int out;     /* local, f32 [heads][depth], or [heads][depth + 2], or [rows][heads][depth] */
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves; with rows
-                    [2][ET_ATTEND_BLOCK] keys and values, et_attend_slot bytes each */
+                    [2][ET_ATTEND_BLOCK] keys and values, et_attend_slot bytes each; of a SCAN
+                    its matrices */
     et_attend_plan attend;
 
     /* SCAN: for each of `vars` where `mask` holds, over rows rvar in [0, rextent), one after the
@@ -267,8 +268,10 @@ typedef struct et_step {
      * state at STATE, a tensor. LANES work-items share the elements of a row: each has EXTENT /
      * LANES of them in registers, which are stored where rows of another sequence follow. What
      * AHEAD rows load that the state has no part in is under way while those before them are gone
-     * through; 0: it is loaded row by row. NEXT and OUT are always there. */
-    int evar, lanes, ahead;
+     * through; 0: it is loaded row by row. NEXT and OUT are always there. With CHUNK, so many rows
+     * of a sequence that follow one another, from a position that CHUNK divides on, are done at
+     * once by matrix products (ir/product/scan.h), which lie in SCRATCH, f32. */
+    int evar, lanes, ahead, chunk;
     et_place state;
     et_expr scan[ET_SC_PARTS];
 } et_step;

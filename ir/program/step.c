@@ -87,7 +87,8 @@ static const struct description described[] = {
                                SCAN(NEXT, 1 | 2 | 4),
                                SCAN(OUT, 1 | 2 | 4),
                                {"state", ET_PART_INDEX, AT(state.index), AT(state.rank), 1 | 2 | 4},
-                               {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1 | 2}}},
+                               {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1 | 2}},
+                      .local = {{AT(scratch), ONE}}},
 };
 
 /* Field number I of an array of SIZE bytes each. */

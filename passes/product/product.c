@@ -136,6 +136,11 @@ static bool attends(const et_product_cx *cx, et_step *s) {
     return et_attend_loop_of(cx, s, &l, &why) || refuse(cx, "attention", "plan", why);
 }
 
+static bool scans(const et_product_cx *cx, const et_step *s) {
+    const char *why;
+    return !s->chunk || et_scan_suits(cx, s, &why) || refuse(cx, "scan", "chunk", why);
+}
+
 /* A map or reduction; STREAMED as for et_map_choose. */
 static bool deals(const et_product_cx *cx, const et_reuse *u, et_step *s, const et_step *streamed) {
     const char *why = NULL;
@@ -163,6 +168,7 @@ static bool plan_grid(const struct planning *l, int grid) {
     for (int i = 0; i < f->nsteps; i++) {
         et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_ATTEND) ok &= attends(&cx, s);
+        if (s->kind == ET_STEP_SCAN) ok &= scans(&cx, s);
         if (s->kind != ET_STEP_CONTRACT) continue;
         if (s->plan[ET_PLAN_MAIN].made)
             ok &= suits(&cx, u, l->maps, gr, s);
@@ -240,6 +246,7 @@ static bool is_possible(const et_product_cx *cx, const et_step *s) {
     if (s->kind == ET_STEP_ATTEND)
         return s->attend.made ? et_attend_loop_of(cx, s, &l, &why)
                               : et_attend_choose(cx, s, &attend);
+    if (s->kind == ET_STEP_SCAN) return !s->chunk || et_scan_suits(cx, s, &why);
     if (s->kind != ET_STEP_CONTRACT) return true;
     return s->plan[ET_PLAN_MAIN].made ? et_mainloop_of(cx, s, ET_PLAN_MAIN, &c, &why)
                                       : et_product_choose(cx, s, false, false, false, plans, &c);

@@ -5,6 +5,7 @@
 #include "ir/product/attend.h"
 #include "ir/product/order.h"
 #include "ir/product/product.h"
+#include "ir/product/scan.h"
 
 /* The plans of step S to OUT: with b through the weight stream where STREAMED and it can, two
  * chunks of it in registers then where DEEP and there is room. ZEROS: weights may be zero in whole

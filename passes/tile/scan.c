@@ -1,9 +1,12 @@
 /* Scans: a tile has some of the results of a row, and goes through all rows of the launch. */
+#include "ir/product/scan.h"
 #include "ir/program/step.h"
+#include "ir/target/target.h"
 #include "passes/tile/tiler.h"
 
 enum {
     LANE_ELEMENTS = 16, /* of the state that a work-item has of a result, if lanes suffice */
+    MOST_CHUNK = 32,    /* rows that matrix products do at once */
 };
 
 /* Results of a row. */
@@ -91,37 +94,81 @@ static int64_t per_tile(const et_tiler *t, int lanes) {
     return n;
 }
 
-bool et_tile_scan(const et_tiler *common, const et_group *gr) {
-    et_tiler t = et_tiler_begin(common, gr);
-    et_step s = et_step_make(ET_STEP_SCAN);
-    int64_t elements = 1;
-    et_is_int(t.x, et_var_extent(t.x, gr->pvar), &elements);
-    s.lanes = lanes_of(&t, elements);
-    if (elements / s.lanes > ET_SCAN_ELEMENTS) {
-        et_diag(t.p->g->diags, ET_ERROR, gr->loc,
-                "scan: %lld elements of the state, which lanes share by powers of two: %d are too "
-                "many for one",
-                (long long)elements, (int)(elements / s.lanes));
-        return false;
+/* ---- chunks ---- */
+
+/* Rows by themselves have other sums than those of a chunk. */
+static bool may_have_chunks(const et_tiler *t, const et_step *s) {
+    const char *why;
+    et_scan_form form;
+    int64_t lo, hi;
+    et_span(t->x, s->rextent, &lo, &hi);
+    return !t->opt->same_sums && hi >= 2 * ET_SCAN_CHUNK_UNIT &&
+           et_scan_form_of(t->x, s, &form, &why);
+}
+
+/* Rows of a chunk: as many as local memory has room for, where the launch may have two chunks. */
+static bool choose_chunk(et_tiler *t, et_step *s) {
+    const et_machine *m = t->opt->machine;
+    et_scan_chunk c;
+    const char *why;
+    int64_t lo, hi;
+    et_span(t->x, s->rextent, &lo, &hi);
+    for (int rows = MOST_CHUNK; rows >= ET_SCAN_CHUNK_UNIT; rows /= 2) {
+        if (hi < 2 * rows || !et_scan_chunk_of(t->x, s, m->waves * m->wave_size, rows, &c, &why) ||
+            4 * c.words > m->lds_bytes - ET_LDS_OWN)
+            continue;
+        s->chunk = rows;
+        s->scratch = et_local_add(t->p, &t->f, "part", ET_F32, 1, &c.words, c.words);
+        return true;
     }
-    s.rvar = et_graph_var(t.p->g, "i", et_tiler_extent(&t, 0));
-    s.rextent = et_tiler_extent(&t, 0);
+    return false;
+}
+
+/* A step of as many results as MOST. */
+static et_step step_of(et_tiler *t, int lanes, int64_t most) {
+    const et_group *gr = t->gr;
+    et_step s = et_step_make(ET_STEP_SCAN);
+    s.lanes = lanes;
+    s.rvar = et_graph_var(t->p->g, "i", et_tiler_extent(t, 0));
+    s.rextent = et_tiler_extent(t, 0);
     s.evar = gr->pvar;
-    t.at[0] = et_var(t.x, s.rvar);
-    cover(&t, per_tile(&t, s.lanes));
-    s.nvars = et_tiler_inner(&t, s.vars);
+    t->at[0] = et_var(t->x, s.rvar);
+    cover(t, most);
+    s.nvars = et_tiler_inner(t, s.vars);
     for (int d = 1; d < gr->rank; d++)
-        if (t.inside[d].id)
-            s.mask = s.mask.id ? et_op2(t.x, ET_X_AND, s.mask, t.inside[d]) : t.inside[d];
+        if (t->inside[d].id)
+            s.mask = s.mask.id ? et_op2(t->x, ET_X_AND, s.mask, t->inside[d]) : t->inside[d];
     for (int i = 0; i < ET_SC_PARTS; i++)
-        s.scan[i] = et_tiler_subst(&t, gr->scan[i]);
+        s.scan[i] = et_tiler_subst(t, gr->scan[i]);
     s.to = gr->to;
     s.state = gr->state;
     for (int d = 0; d < s.to.rank; d++)
-        s.to.index[d] = et_tiler_subst(&t, s.to.index[d]);
+        s.to.index[d] = et_tiler_subst(t, s.to.index[d]);
     for (int d = 0; d < s.state.rank; d++)
-        s.state.index[d] = et_tiler_subst(&t, s.state.index[d]);
-    s.ahead = rows_ahead(&t, &s);
+        s.state.index[d] = et_tiler_subst(t, s.state.index[d]);
+    s.ahead = rows_ahead(t, &s);
+    return s;
+}
+
+bool et_tile_scan(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr), other;
+    const et_machine *m = t.opt->machine;
+    int64_t elements = 1;
+    et_is_int(t.x, et_var_extent(t.x, gr->pvar), &elements);
+    int lanes = lanes_of(&t, elements), n = m->waves * m->wave_size / lanes;
+    if (elements / lanes > ET_SCAN_ELEMENTS) {
+        et_diag(t.p->g->diags, ET_ERROR, gr->loc,
+                "scan: %lld elements of the state, which lanes share by powers of two: %d are too "
+                "many for one",
+                (long long)elements, (int)(elements / lanes));
+        return false;
+    }
+    et_step s = step_of(&t, lanes, per_tile(&t, lanes));
+    if (may_have_chunks(&t, &s) && !choose_chunk(&t, &s)) { /* of as many as there are lanes for */
+        other = et_tiler_begin(common, gr);
+        et_step wide = step_of(&other, lanes, n);
+        if (choose_chunk(&other, &wide)) t = other, s = wide;
+    }
     *et_tiler_step(&t, ET_STEP_SCAN) = s;
     return et_tiler_end(&t);
 }

@@ -14,26 +14,15 @@
 
 /* ---- where the lane is ---- */
 
-static val dealt(cg *g, const et_deal *d) {
-    val sum = cg_i32(g, 0);
-    for (int i = 0; 1 << i < g->t->wave; i++) {
-        if (!et_deal_lane(d, 1 << i)) continue;
-        val bit =
-            LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, g->lane, cg_i32(g, i), ""), cg_i32(g, 1), "");
-        sum = cg_add(g, sum, cg_muli(g, bit, et_deal_lane(d, 1 << i)));
-    }
-    return sum;
-}
-
 static void begin(cg *g, cg_rows *r) {
     const et_attend_loop *c = &r->loop;
     const et_step *s = c->s;
     const et_layout *l = c->fr->layout;
     int of_head = s->rows / 16;
-    r->lane_m = dealt(g, &l->m);
-    r->column = dealt(g, &c->sums->sum_n);
-    r->lane_n = dealt(g, &l->n);
-    r->group = dealt(g, &l->k);
+    r->lane_m = cg_dealt(g, &l->m);
+    r->column = cg_dealt(g, &c->sums->sum_n);
+    r->lane_n = cg_dealt(g, &l->n);
+    r->group = cg_dealt(g, &l->k);
     val by = cg_i32(g, c->warpgroup ? c->fragments : c->plan.waves);
     val high = LLVMBuildUDiv(g->b, g->wave, by, ""), low = LLVMBuildURem(g->b, g->wave, by, "");
     val fragment = c->warpgroup ? low : high;

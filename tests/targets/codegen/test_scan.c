@@ -1,5 +1,6 @@
 /* SCAN steps: states of every size and place, few and many results, rows of several sequences and
- * of none, with and without what is seen. */
+ * of none, with and without what is seen; and in chunks, by matrix products. */
+#include "ir/product/scan.h"
 #include "tests/targets/codegen/kit.h"
 #include "tests/targets/codegen/suites.h"
 
@@ -90,11 +91,96 @@ START_TEST(scans) {
 }
 END_TEST
 
+/* ---- chunks ---- */
+
+struct chunked {
+    int heads, results, size, rows, most; /* results of a tile, all of a head's */
+    int chunk, period, ahead;             /* rows; PERIOD: of a sequence, one after the other */
+    bool looks, alone; /* ALONE: of the last sequence every third row is another's */
+    int from;          /* position of the first row */
+};
+
+static void chunked_parts(kit *k, const struct chunked *c, et_step *s, et_expr added, et_expr key,
+                          et_expr query, et_expr fade) {
+    et_exprs *x = k->x;
+    et_expr state = et_arg(x, ET_ARG_STATE, ET_T_F32), seen = et_arg(x, ET_ARG_SEEN, ET_T_F32);
+    et_expr kept = decay(x, fade), tenth = et_float(x, 0.1);
+    et_expr by = c->looks ? et_sub(x, et_mul(x, added, fade), et_mul(x, seen, tenth)) : added;
+    if (c->looks) s->scan[ET_SC_LOOK] = et_mul(x, et_mul(x, kept, state), key);
+    s->scan[ET_SC_NEXT] = et_sub(x, et_mul(x, kept, state), et_mul(x, et_mul(x, by, key), tenth));
+    s->scan[ET_SC_OUT] = et_mul(x, state, et_sub(x, query, et_float(x, 0.3)));
+}
+
+static void chunks(const struct chunked *c) {
+    kit k;
+    kit_begin(&k, "chunks");
+    et_exprs *x = k.x;
+    int64_t syms[] = {c->rows};
+    et_expr N = et_sym(x, kit_sym(&k, "N", 1, c->most)), H = kit_n(&k, c->heads);
+    et_expr W = kit_n(&k, c->results), J = kit_n(&k, c->size), S = kit_n(&k, 9);
+    et_expr dstate[] = {S, H, W, J}, dout[] = {N, H, W}, dkey[] = {N, H, J}, dfade[] = {N, H};
+    int in = kit_tensor(&k, ET_TENSOR_INPUT, "in", ET_BF16, 3, dout);
+    int key = kit_tensor(&k, ET_TENSOR_INPUT, "key", ET_F32, 3, dkey);
+    int query = kit_tensor(&k, ET_TENSOR_INPUT, "query", ET_BF16, 3, dkey);
+    int fade = kit_tensor(&k, ET_TENSOR_INPUT, "fade", ET_F32, 2, dfade);
+    int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
+    et_func *f = kit_func(&k, "chunks", 1);
+    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
+    s->nvars = 1;
+    s->vars[0] = kit_var(&k, "w", c->results);
+    s->rvar = et_var_add(x, "i", N);
+    s->rextent = N;
+    s->evar = kit_var(&k, "j", c->size);
+    s->lanes = k.p->workgroup / c->results;
+    s->ahead = c->ahead;
+    et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
+    et_expr j = et_var(x, s->evar), of_out[] = {i, h, w}, of_key[] = {i, h, j}, of_row[] = {i, h};
+    et_expr at = et_add(x, i, et_int(x, c->from)), period = et_int(x, c->period);
+    et_expr slot = et_op2(x, ET_X_MIN, et_op2(x, ET_X_IDIV, at, period), et_int(x, 7));
+    if (c->alone) {
+        et_expr third = et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, i, et_int(x, 3)), et_int(x, 1));
+        third = et_op2(x, ET_X_AND, third, et_op2(x, ET_X_LT, et_int(x, c->period), at));
+        slot = et_select(x, third, et_int(x, 8), slot);
+    }
+    et_expr of_state[] = {slot, h, w, j};
+    chunked_parts(&k, c, s, kit_at(&k, in, 3, of_out), kit_at(&k, key, 3, of_key),
+                  kit_at(&k, query, 3, of_key), kit_at(&k, fade, 2, of_row));
+    s->scan[ET_SC_FRESH] = et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, at, period), et_int(x, 0));
+    s->state = kit_place(ET_LOAD_TENSOR, state, 4, of_state);
+    s->to = kit_place(ET_LOAD_TENSOR, out, 3, of_out);
+    et_scan_chunk of;
+    const char *why;
+    ck_assert_msg(et_scan_chunk_of(x, s, k.p->workgroup, c->chunk, &of, &why), "%s", why);
+    s->chunk = c->chunk;
+    s->scratch = et_local_add(k.p, f, "part", ET_F32, 1, &of.words, of.words);
+    kit_grid(&k, f, &H, -1);
+    kit_check(&k, "cus=2:xcds=1", syms);
+    kit_end(&k);
+}
+
+static const struct chunked chunked[] = {
+    {2, 16, 16, 100, 100, 32, 100, 4, true, false, 0},  /* three, and what is left */
+    {1, 16, 48, 70, 100, 16, 20, 2, true, false, 0},    /* one of each sequence */
+    {1, 32, 32, 64, 64, 32, 64, 0, false, false, 0},    /* nothing by itself, nothing seen */
+    {2, 16, 32, 90, 128, 16, 48, 1, true, true, 7},     /* rows of others between */
+    {1, 16, 64, 31, 64, 32, 64, 1, true, false, 0},     /* too few */
+    {1, 32, 16, 77, 80, 16, 200, 8, false, false, 123}, /* from the middle */
+    {1, 16, 32, 64, 64, 32, 64, 1, true, false, 32},    /* two sequences, a chunk of each */
+};
+enum { NCHUNKED = sizeof chunked / sizeof *chunked };
+
+START_TEST(scans_in_chunks) {
+    chunks(&chunked[_i]);
+}
+END_TEST
+
 Suite *scan_suite(void) {
     Suite *s = suite_create("scan");
     TCase *t = tcase_create("scan");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, scans, 0, NSHAPES);
+    tcase_add_loop_test(t, scans_in_chunks, 0, NCHUNKED);
     suite_add_tcase(s, t);
     return s;
 }
