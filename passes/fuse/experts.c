@@ -161,8 +161,13 @@ static bool leave_in_order(et_graph *g, const et_node *first) {
 
 /* ---- the sum over experts as one product ---- */
 
-/* The rows of an expert are of so many k's that eight waves share them in chunks of them alone. */
-enum { SHARED = 256 };
+/* Most of the waves can share the k's of an expert's rows in chunks of them alone. */
+static bool are_shared(const et_machine *m, int64_t k) {
+    int unit = m->k_bytes / 2, waves = m->waves;
+    while (k / unit % waves)
+        waves--;
+    return k % unit == 0 && 4 * waves >= 3 * m->waves;
+}
 
 struct sum {
     int loop, s, node;            /* the block, the statement, and its node: a sum over experts */
@@ -202,7 +207,7 @@ static bool is_plain(const et_graph *g, et_value v) {
 }
 
 /* Y, [K, 1, H], is a product by each expert's weights, and perhaps something is added to it. */
-static bool find_product(const et_graph *g, et_value y, struct sum *s) {
+static bool find_product(const et_graph *g, const et_machine *m, et_value y, struct sum *s) {
     const et_node *n = et_node_of(g, y), *of = by(g, y, &et_op_contract);
     for (int a = 0; n && n->op == &et_op_map && a < n->nargs && !of; a++) {
         of = by(g, n->args[a], &et_op_contract);
@@ -218,7 +223,8 @@ static bool find_product(const et_graph *g, et_value y, struct sum *s) {
     if (!of || shape_of(g, of->result)->rank != 3) return false;
     const et_node *right = by(g, of->args[1], &et_op_gather);
     int64_t f;
-    if (!et_is_int(g->exprs, shape_of(g, of->args[0])->dim[2], &f) || f % SHARED) return false;
+    if (!et_is_int(g->exprs, shape_of(g, of->args[0])->dim[2], &f) || !are_shared(m, f))
+        return false;
     if (!right || !is_plain(g, right->args[0])) return false;
     s->row = of->args[0], s->right = of->args[1], s->trans_b = et_attr_int(of, "trans_b", 0) != 0;
     return is_one(g, shape_of(g, of->result)->dim[1]) &&
@@ -226,7 +232,7 @@ static bool find_product(const et_graph *g, et_value y, struct sum *s) {
 }
 
 /* A sum over axis 1 of weights times rows that are where they are, one after the other. */
-static bool find_sum(const et_graph *g, int node, struct sum *s) {
+static bool find_sum(const et_graph *g, const et_machine *m, int node, struct sum *s) {
     const et_node *n = &g->nodes[node];
     if (n->op != &et_op_reduce || et_attr_int(n, "kind", 0) != ET_RED_SUM ||
         et_attr_int(n, "axis", -1) != 1 || et_attr_int(n, "keep", 0) ||
@@ -245,7 +251,7 @@ static bool find_sum(const et_graph *g, int node, struct sum *s) {
             !et_expr_eq(w->dim[1], i->dim[0]) || shape_of(g, rows->args[0])->rank != 2 ||
             !et_expr_eq(shape_of(g, rows->args[0])->dim[0], i->dim[0]))
             return false;
-        return find_product(g, reshaped(g, rows->args[0]), s);
+        return find_product(g, m, reshaped(g, rows->args[0]), s);
     }
     return false;
 }
@@ -322,14 +328,14 @@ static void join(et_graph *g, struct sum *s) {
 
 void et_join_experts(et_graph *g, const et_pass_options *opt) {
     bool any = false;
-    if (!et_may_stream(opt) || opt->same_sums || opt->experts_on_host || g->devices > 1) return;
+    if (!et_may_stream(opt) || opt->same_sums || opt->experts_on_host) return;
     for (int i = 0; i < g->nnodes; i++)
         if (g->nodes[i].op == &et_op_group_first) any |= leave_in_order(g, &g->nodes[i]);
     for (int l = -1; any && l < g->nloops; l++)
         for (int s = 0; s < et_graph_block(g, l)->n; s++) {
             struct sum sum = {.loop = l, .s = s};
             const et_stmt *st = &et_graph_block(g, l)->stmt[s];
-            if (st->kind != ET_S_NODE || !find_sum(g, st->index, &sum)) continue;
+            if (st->kind != ET_S_NODE || !find_sum(g, opt->machine, st->index, &sum)) continue;
             join(g, &sum);
             s = sum.s;
         }

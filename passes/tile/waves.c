@@ -20,6 +20,8 @@ static int waves_along_k(const et_contract_tiler *c, const et_step *s, int most)
     if (!et_may_stream(c->t.opt) || m->dies > 1 || c->t.opt->same_sums ||
         et_cut_rows(c) > ET_TILE_FEW || !et_is_int(c->t.x, s->kextent, &k) || k % unit)
         return most;
+    int64_t part = s->b[0].id ? et_k_part(c->t.p, s->b[0], s->kvar) : 0; /* a chunk is of one */
+    if (part && part % unit == 0) k = part;
     while (k / unit % waves)
         waves--;
     return 2 * waves < most ? most : waves;
