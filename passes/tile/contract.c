@@ -565,7 +565,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
-                (narrow && !c->ends && (!c->narrow || cuts->v[i].ending)) || splits_lines(c) ||
+                (narrow && !c->ends && (!c->narrow || cuts->v[i].ending)) ||
+                (cuts->v[i].routed && !streams_routed(c)) || splits_lines(c) ||
                 (!misses && misses_stream(c)) || (stays && !c->streamed))
                 continue;
             double cost = built_cost(c, reference);

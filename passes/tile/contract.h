@@ -79,6 +79,7 @@ typedef struct {
     int axis, pieces; /* tiles have so many pieces of that axis; 1: they are contiguous */
     bool odd;         /* tried with a pipeline only, and by cost only */
     bool ending;      /* for weights whose k ends in a chunk of the weight stream alone */
+    bool routed; /* for weights of chosen experts alone, which do not come ahead of their tile */
 } et_tile_cut;
 
 typedef struct {

@@ -157,7 +157,7 @@ static bool divides(const et_contract_tiler *c, int axis, int size) {
 }
 
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
-    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 96, 0},
+    static const int many[] = {48, 96, 112, 224, 0}, few[] = {24, 48, 96, 0},
                      together[] = {96, 112, 160, 192, 224, 0};
     const et_machine *m = c->t.opt->machine;
     bool streams = et_may_stream(c->t.opt), narrow = streams && et_cut_rows(c) <= ET_TILE_FEW;
@@ -173,6 +173,7 @@ void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
         int64_t whole = et_cut_upper(c, et_tiler_extent(&c->t, axis));
         cut.tile[axis] = sizes[i];
         cut.ending = narrow && sizes[i] > 48;
+        cut.routed = narrow && sizes[i] < 48;
         if (whole > sizes[i] && (!narrow || divides(c, axis, sizes[i]))) add_cut(c, cuts, cut);
     }
 }

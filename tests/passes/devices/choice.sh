@@ -28,4 +28,10 @@ grep -q 'task @h.down = .* order others_first along i0 apart$' pair.eti && grep 
 ! grep -q ' apart$\|order o' pair.eti || { grep task pair.eti && exit 1; }
 "$bin/etcc" "$bench/../../tests/passes/devices/experts.etg" --machine=H200 --devices=2 --variants=1 --to=scheduled -o experts.eti
 [ "$(grep -c 'partial' experts.eti)" = 1 ] && grep -q 'temp %x.map : f32\[2, N, 64\] partial' experts.eti || { grep partial experts.eti && exit 1; }
+# Of one token the sum over experts is one product, of as many waves as share a device's part of an expert's k; gate and up have a tile for nearly each CU.
+src=$bench/../.. work=$PWD
+source_of qwen3-30b-a3b 1 512
+"$bin/etcc" model.etg --machine=H200 --devices=2 --to=scheduled -o a3b.eti
+grep -q 'func @experts.gate_up \[i0 < 8, u0 < 16\]' a3b.eti && grep -q 'k < 3072 waves 1 \* 6' a3b.eti && grep -q 'temp %experts.down : f32\[48, 1, 2048\] partial tagged' a3b.eti ||
+    { grep 'func\|partial\|contract' a3b.eti && exit 1; }
 echo ok
