@@ -124,6 +124,8 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     if (own) kc = unit;
     if (c->order && c->order->chunk) kc = c->order->chunk;
     int dim_a[] = {staged_rows(c, s, kc), kc}, dim_b[] = {s->tn, kc};
+    if (c->direct && !own && !c->order && dim_a[0] == s->tm)
+        et_tile_staged_whole(&c->t, s, unit, dim_a);
     bool two = c->direct && s->tm > 16 && !et_may_stream(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
     bool four = turns(c, s);
@@ -134,7 +136,7 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a,
                               ahead > 1 ? ahead * (kc + pad)
                               : four    ? 2 * kc + 4 * pad
-                                        : (two ? 2 : 1) * kc + 2 * pad);
+                                        : (two ? 2 : 1) * dim_a[1] + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, kc + pad);
     if (f->lds_bytes < end) f->lds_bytes = end;
 }

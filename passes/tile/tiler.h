@@ -82,6 +82,10 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, const et_product_
 /* K's of a chunk of ROWS rows of elements of BYTES, of both operands or of the left one alone,
  * where so many bytes of local memory are USED: as many as have room, and WK waves divide. */
 int et_tile_staged_k(const et_machine *, int bytes, int rows, int wk, int used);
+/* All k's of S at once in a buffer of so few rows as its tile has, where a router chooses them,
+ * they are at most half of what an instruction multiplies, and k has several windows otherwise:
+ * DIM, rows and k's of the buffer, becomes that. UNIT: k's that waves multiply together. */
+bool et_tile_staged_whole(const et_tiler *, const et_step *, int unit, int dim[2]);
 /* Of how many loads right operands of S are computed, at most, where all can be in registers; else
  * 0; k ENDS where some waves have no part of a chunk. And does the tile of S leave room for that
  * many? */
