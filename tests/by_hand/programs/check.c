@@ -549,7 +549,10 @@ static check_result check_target(struct check *c, const char *target) {
     char how[sizeof c->how];
     memcpy(how, c->how, sizeof how);
     c->n->kernels += !c->o->interpreters;
-    if (!r && c->o->record && !record(c)) r = CHECK_KERNEL;
+    if (!r && c->o->record) {
+        printf("%llu: %s\n", (unsigned long long)c->o->seed, c->how);
+        if (!record(c)) r = CHECK_KERNEL;
+    }
     bool launch = !c->o->interpreters && !c->o->record;
     for (int i = 0; !r && launch && i < DEVICES; i++) {
         char spec[128];
