@@ -2,14 +2,16 @@
  * A row of the kernel's states is a slot's, or behind those of all slots a snapshot.
  *
  * There is a snapshot of a prompt near its end; where it leaves what others have read before; and
- * of a text whose keys and values are in pages, of which a slot's next sequence leaves nothing, at
- * the last full page. */
+ * of a text whose keys and values are in pages, of which a slot's next sequence leaves nothing,
+ * every few pages. */
 #include "examples/llm/engine/kept/snapshots.h"
 #include "examples/llm/engine/parts.h"
 
 enum {
     APART = 16, /* tokens between places for snapshots, where there are no pages */
-    LEAST = 4,  /* so many of these are read again sooner than copied: it costs a launch more */
+    /* So many of these are read again sooner than copied, of a prompt since that costs a launch
+     * more: a few tokens beside others that are new cost little, and a copy milliseconds. */
+    LEAST = 4,
 };
 
 static size_t apart_of(const struct engine *e) {
@@ -110,13 +112,14 @@ static size_t next_cut(const struct engine *e, const struct sequence *s) {
     if (!e->snapshots || e->forgets || s->job.tells_prompt) return 0;
     if (s->parts > s->fed) return s->parts;
     if (last > s->fed && s->n - s->fed > 1) return last >= before + LEAST * apart_of(e) ? last : 0;
-    return e->pages && s->n - s->fed <= 1 ? place_in(e, s->fed) + apart_of(e) : 0;
+    size_t far = LEAST * apart_of(e);
+    return e->pages && s->n - s->fed <= 1 ? (s->fed / far + 1) * far : 0;
 }
 
 /* A text that gives way loses its last pages first, and goes on from what it left at half of them.
  */
 static bool is_left(const struct engine *e, const struct sequence *s) {
-    size_t k = s->fed / apart_of(e);
+    size_t k = s->fed / apart_of(e) / LEAST;
     return (k & (k - 1)) == 0;
 }
 
