@@ -79,8 +79,8 @@ static bool fits_rows(const et_product_cx *g, et_attend_loop *l, const char **ou
         return no(out_why,
                   "rows of queries are at most 32, of heads of 32 to 256 elements, sixteen of a "
                   "head for each wave at most, and without a mask");
-    if (part->pitch != part->dim[2] || out->pitch != s->depth)
-        return no(out_why, "its buffers have no padding");
+    bool whole = et_step_is_part(g->f, s) ? out->pitch % 4 == 0 : out->pitch == s->depth;
+    if (part->pitch != part->dim[2] || !whole) return no(out_why, "its buffers have no padding");
     l->fr = et_target_fragment(g->t, l->operand);
     return (l->fr && chains(g->t, l->fr->layout) && ET_ATTEND_EACH % l->fr->lane_k == 0) ||
            no(out_why,

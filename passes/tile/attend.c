@@ -66,7 +66,9 @@ int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
 
 /* The part of the group for tile S of its parts: as many positions each, or as many less one; where
  * variants have the same order, whole blocks of all waves, so that those of rows with other
- * positions are the same. The first part has the term that is no position's. */
+ * positions are the same. Where rows share tiles, as few whole blocks as there are for a row, since
+ * most rows of long caches are short: then the other parts have nothing to do. The first part has
+ * the term that is no position's. */
 static void cut_positions(et_tiler *t, et_step *s, et_expr part) {
     et_exprs *x = t->x;
     et_expr *of = s->part, first = of[ET_AT_FIRST], end = of[ET_AT_END], zero = et_int(x, 0);
@@ -74,6 +76,10 @@ static void cut_positions(et_tiler *t, et_step *s, et_expr part) {
     et_expr each = et_ceil_div(x, all, et_int(x, t->gr->parts));
     if (t->opt->same_sums) {
         et_expr block = et_int(x, (int64_t)ET_ATTEND_COLUMNS_P * t->opt->machine->waves);
+        each = et_mul(x, et_ceil_div(x, each, block), block);
+    } else if (s->rows) {
+        et_expr block = et_int(x, ET_ATTEND_BLOCK);
+        each = et_op2(x, ET_X_MAX, each, et_int(x, ET_PART_ROWS));
         each = et_mul(x, et_ceil_div(x, each, block), block);
     }
     of[ET_AT_FIRST] = et_add(x, first, et_mul(x, part, each));
@@ -139,8 +145,8 @@ static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_pe
         per--;
     *out_per = per;
     et_is_int(t->x, et_tiler_extent(t, 1), &heads);
-    if (t->opt->same_sums || gr->parts > 1 || gr->heads || gr->part[ET_AT_MASK].id ||
-        gr->slice.count || !share || m->lds_bytes < LARGE_LDS || m->wave_size < MOST_ROWS ||
+    if (t->opt->same_sums || gr->heads || gr->part[ET_AT_MASK].id || gr->slice.count || !share ||
+        m->lds_bytes < LARGE_LDS || m->wave_size < MOST_ROWS ||
         !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
         hi * (heads / gr->shared) < (int64_t)MANY_ROUNDS * m->cus)
         return 0;
@@ -196,8 +202,8 @@ static void add_buffers(et_tiler *t, et_step *s) {
         return;
     }
     if (s->rows) {
-        int words = et_attend_slot(depth) / 4 / ET_ATTEND_BLOCK;
-        s->out = et_local_add(t->p, &t->f, "out", ET_F32, 3, (int[]){s->rows, heads, depth}, depth);
+        int words = et_attend_slot(depth) / 4 / ET_ATTEND_BLOCK, pitch = (wide + 3) / 4 * 4;
+        s->out = et_local_add(t->p, &t->f, "out", ET_F32, 3, (int[]){s->rows, heads, wide}, pitch);
         s->scratch =
             et_local_add(t->p, &t->f, "part", ET_F32, 3, (int[]){2, ET_ATTEND_BLOCK, words}, words);
         return;
@@ -236,6 +242,23 @@ static et_expr lay_out(et_tiler *t, et_step *s, struct names *names) {
     for (int k = 0; k < ET_AT_PARTS; k++)
         s->part[k] = gr->part[k].id ? et_subst(x, gr->part[k], rename_var, names) : ET_NO_EXPR;
     return part;
+}
+
+int64_t et_tile_attend_tiles(const et_tiler *common, const et_group *gr, int *out_rows) {
+    et_tiler t = et_tiler_begin(common, gr);
+    struct names names;
+    et_step s = et_step_make(ET_STEP_ATTEND);
+    int64_t depth = 0, heads = 0, positions = 0;
+    et_is_int(t.x, et_tiler_extent(&t, 1), &heads);
+    et_is_int(t.x, et_tiler_extent(&t, 2), &depth);
+    et_bounds(t.x, et_var_extent(t.x, gr->pvar), &(int64_t){0}, &positions);
+    s.depth = (int)depth;
+    s.rows = positions > SHORT ? rows_of(&t, gr, s.depth, &s.heads) : 0;
+    if (!s.rows) return 0;
+    s.nivar = 1;
+    lay_out(&t, &s, &names);
+    *out_rows = s.rows;
+    return share_rows(&t, &s) ? heads / s.heads : 0;
 }
 
 bool et_tile_attend(const et_tiler *common, const et_group *gr) {

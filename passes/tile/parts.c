@@ -111,6 +111,51 @@ static void choose(const et_tiler *t, et_group *gr) {
         }
 }
 
+/* ---- of rows that share tiles ----
+ *
+ * A launch takes as long as one of its tiles, which goes through all positions, however few they
+ * are. What is joined is by a task of its own. */
+
+struct shared {
+    int rows;      /* of a tile */
+    int64_t tiles; /* of so many rows */
+};
+
+static double us_shared(const et_tiler *t, const et_group *gr, const struct shared *of, int parts,
+                        int64_t context, const int64_t *syms) {
+    const et_machine *m = t->opt->machine;
+    const int waits = 4; /* a block of positions is loaded, multiplied, weighed, multiplied again */
+    double rows = (double)et_eval(t->x, et_var_extent(t->x, gr->axis[0]), syms, NULL);
+    double all = (double)upper(t->x, et_var_extent(t->x, gr->axis[1]));
+    double tiles = ceil(rows / of->rows) * (double)of->tiles;
+    double each = fmax((double)context / parts, ET_PART_ROWS), used = ceil((double)context / each);
+    double blocks = ceil(fmin(each, (double)context) / ET_ATTEND_BLOCK);
+    double us = ceil(tiles * used / m->cus) * blocks * waits * m->latency_us;
+    us += ceil(tiles * parts / m->cus) * ET_DEPENDENT_LOADS * m->latency_us;
+    double bytes = rows * all * (double)depth_of(t->x, gr) * 4 * parts; /* stored and read */
+    double joined = READ * bytes / (m->cache_gbs_cu * m->cus * 1e3) + m->event_us;
+    return parts > 1 ? us + joined : us;
+}
+
+/* For half of the positions that there may be, and for few. */
+static void choose_shared(const et_tiler *t, et_group *gr) {
+    const double clearly = 0.95;
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS], context[] = {et_assumed_context(t->p, gr), ET_PART_ROWS};
+    struct shared of;
+    of.tiles = et_tile_attend_tiles(t, gr, &of.rows);
+    if (!of.tiles || t->opt->same_sums) return;
+    et_sample_symbols(t->x, syms);
+    double least = 0;
+    for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
+        double us = 0;
+        for (int i = 0; i < ET_SAMPLES * 2; i++)
+            us += us_shared(t, gr, &of, parts, context[i % 2], syms[i / 2]);
+        if (parts > 1 && us >= clearly * least) continue;
+        least = us;
+        gr->parts = parts > 1 ? parts : 0;
+    }
+}
+
 /* ---- its readers ---- */
 
 struct joining {
@@ -229,8 +274,9 @@ void et_tile_parts(const et_tiler *common) {
             gr->heads = lanes ? order->heads : 0, gr->parts = order->parts;
         }
         if (!order && rows <= FEW_ROWS) choose(common, gr);
+        if (!order && rows > FEW_ROWS) choose_shared(common, gr);
         if (gr->parts <= 1) continue;
-        if (order && rows > JOINED_ROWS) add_copy(p, i);
+        if (rows > (order ? JOINED_ROWS : FEW_ROWS)) add_copy(p, i);
         cut(p, &p->groups[i]);
     }
 }

@@ -130,6 +130,11 @@ bool et_tile_attend(const et_tiler *common, const et_group *);
 bool et_tile_scan(const et_tiler *common, const et_group *);
 /* Heads of a tile that has all positions. */
 int et_tile_attend_heads(const et_tiler *common, const et_group *);
+/* Positions of a part, at least, where rows share tiles. */
+enum { ET_PART_ROWS = 1024 };
+/* Where rows of queries share tiles that go through many positions: how many tiles the heads of
+ * *OUT_ROWS of them have; else 0. */
+int64_t et_tile_attend_tiles(const et_tiler *common, const et_group *, int *out_rows);
 /* Tasks of one tile that need one another's results become one. */
 void et_tile_join(const et_tiler *common);
 /* follow.c: what adds up parts of sums over devices and what reads of its results those of its own

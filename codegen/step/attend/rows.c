@@ -205,25 +205,33 @@ static void join(cg *g, const cg_rows *r, int w, val *state) {
     }
 }
 
-/* Adds the extra term of the sum, and divides by the sum. */
+/* Adds the extra term of the sum, and divides by the sum, unless it is that of a part: then the
+ * maxima are in base 2 from here on. */
 static void finish(cg *g, const cg_rows *r, val *state) {
     val by[ET_ATTEND_LANE_ROWS];
+    bool part = et_step_is_part(g->f, r->loop.s);
     for (int j = 0; j < r->loop.nrows; j++) {
         val sum = state[r->loop.nrows + j], scale = cg_f32(g, 1);
+        val most = cg_fmul(g, state[j], cg_f32(g, r->loop.factor));
+        if (part) state[j] = most;
         if (r->loop.s->part[ET_AT_EXTRA].id) {
             int mark = cg_scope(g);
             cg_rows_bind(g, r, j);
             val extra =
                 cg_fmul(g, cg_emit_f32(g, r->loop.s->part[ET_AT_EXTRA]), cg_f32(g, M_LOG2E));
-            val most = cg_fmul(g, state[j], cg_f32(g, r->loop.factor)),
-                top = cg_fmax(g, most, extra);
+            val top = cg_fmax(g, most, extra);
             scale = cg_exp2(g, cg_rows_minus(g, most, top));
             sum = cg_fma(g, sum, scale, cg_exp2(g, cg_rows_minus(g, extra, top)));
+            if (part) state[j] = top;
             cg_scope_end(g, mark);
         }
+        state[r->loop.nrows + j] = sum;
+        by[j] = scale;
+        if (part) continue;
         val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
         by[j] = cg_select(g, none, cg_f32(g, 0), g->family->divide(g, scale, sum));
     }
+    if (part && !r->loop.s->part[ET_AT_EXTRA].id) return;
     for (int d = 0; d < r->loop.values / 16; d++)
         state[2 * r->loop.nrows + d] = cg_rows_scaled(g, r, state[2 * r->loop.nrows + d], by);
 }
@@ -257,15 +265,33 @@ static void write_sum(cg *g, const cg_rows *r, int j, val sum, val to) {
     }
 }
 
+/* Of a part, beside the elements of row J at AT: the largest score and the sum of weights, which
+ * groups of waves that have parts of the elements all know. */
+static void write_part(cg *g, const cg_rows *r, val at, val top, val sum) {
+    const et_step *s = r->loop.s;
+    cg_if first;
+    val is = cg_icmp(g, LLVMIntEQ, r->column, cg_i32(g, 0));
+    if (r->loop.apart)
+        is = LLVMBuildAnd(g->b, is, cg_icmp(g, LLVMIntEQ, r->wave_p, cg_i32(g, 0)), "");
+    cg_if_begin(g, &first, is);
+    LLVMBuildStore(g->b, top, cg_local_ptr(g, s->out, cg_addi(g, at, s->depth)));
+    LLVMBuildStore(g->b, sum, cg_local_ptr(g, s->out, cg_addi(g, at, s->depth + 1)));
+    cg_if_end(g, &first);
+}
+
 /* Stores the results of the run's rows. */
 static void write(cg *g, const cg_rows *r, const val *state) {
+    int pitch = g->f->locals[r->loop.s->out].pitch;
     for (int j = 0; j < r->loop.nrows; j++) {
         cg_if in;
         cg_if_begin(g, &in,
                     LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, r->row[j], r->run),
                                  cg_icmp(g, LLVMIntSLT, r->row[j], r->after), ""));
         val at = cg_add(g, cg_muli(g, r->row[j], r->loop.s->heads), r->head);
-        at = cg_add(g, cg_muli(g, at, r->loop.s->depth), r->column);
+        at = cg_muli(g, at, pitch);
+        if (et_step_is_part(g->f, r->loop.s))
+            write_part(g, r, at, state[j], state[r->loop.nrows + j]);
+        at = cg_add(g, at, r->column);
         if (r->loop.apart) at = cg_add(g, at, cg_muli(g, r->wave_p, r->loop.values));
         for (int d = 0; d < r->loop.values / 16; d++)
             write_sum(g, r, j, state[2 * r->loop.nrows + d],
@@ -300,8 +326,24 @@ static void run_of_several(cg *g, cg_rows *r) {
     if (joined) cg_barrier(g);
 }
 
+/* Of a part that has none of the run's positions. */
+static void run_of_none(cg *g, const cg_rows *r) {
+    const et_step *s = r->loop.s;
+    int wide = s->depth + 2, heads = s->heads;
+    cg_items items;
+    val n = cg_muli(g, LLVMBuildSub(g->b, r->after, r->run, ""), (int64_t)heads * wide);
+    val item = cg_items_begin(g, &items, n, -1);
+    val row = LLVMBuildUDiv(g->b, item, cg_i32(g, wide), "");
+    val d = LLVMBuildURem(g->b, item, cg_i32(g, wide), "");
+    val at = cg_muli(g, cg_add(g, cg_muli(g, r->run, heads), row), g->f->locals[s->out].pitch);
+    val top = cg_icmp(g, LLVMIntEQ, d, cg_i32(g, s->depth));
+    LLVMBuildStore(g->b, cg_select(g, top, cg_f32(g, CG_ROWS_LEAST), cg_f32(g, 0)),
+                   cg_local_ptr(g, s->out, cg_add(g, at, d)));
+    cg_items_end(g, &items);
+}
+
 /* A row by itself has little of what a block shares, and waits for one after the other. */
-static void one_run(cg *g, cg_rows *r) {
+static void some_run(cg *g, cg_rows *r) {
     if (!r->loop.plan.alone) {
         run_of_several(g, r);
         return;
@@ -316,6 +358,27 @@ static void one_run(cg *g, cg_rows *r) {
     cg_at(g, more);
     mark = cg_scope(g);
     run_of_several(g, r);
+    cg_scope_end(g, mark);
+    cg_br(g, done);
+    cg_at(g, done);
+}
+
+/* The first part has the term that is no position's. */
+static void one_run(cg *g, cg_rows *r) {
+    if (!et_step_is_part(g->f, r->loop.s) || r->loop.s->part[ET_AT_EXTRA].id) {
+        some_run(g, r);
+        return;
+    }
+    block none = cg_block(g, "none"), some = cg_block(g, "some"), done = cg_block(g, "run_over");
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, r->first, r->end), some, none);
+    cg_at(g, none);
+    int mark = cg_scope(g);
+    run_of_none(g, r);
+    cg_scope_end(g, mark);
+    cg_br(g, done);
+    cg_at(g, some);
+    mark = cg_scope(g);
+    some_run(g, r);
     cg_scope_end(g, mark);
     cg_br(g, done);
     cg_at(g, done);

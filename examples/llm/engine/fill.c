@@ -222,8 +222,9 @@ static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompt
 /* ---- together or in turns ---- */
 
 enum {
-    AGAIN = 32, /* launches with prompts, and the other way is tried again: */
-    LONG = 3,   /* unless prompts take so many times as long as texts, which would wait twice */
+    AGAIN = 32,   /* launches with prompts, and the other way is tried again: */
+    SELDOM = 256, /* twice as many each time that it was not better, up to so many; */
+    LONG = 3,     /* unless prompts take so many times as long as texts, which would wait twice */
 };
 
 /* Whether prompts are read beside texts or in launches of their own, between two of texts, is
@@ -235,17 +236,23 @@ static bool go_apart(struct engine *e) {
     if (!w->text || !n[0]) return false;
     if (!n[1]) return true;
     bool apart = s[1] * n[0] < s[0] * n[1];
+    if (apart != w->was_apart || !w->again) w->again = AGAIN;
+    w->was_apart = apart;
     if (!apart && w->more > LONG * w->text) return false;
-    return ++w->turn % AGAIN ? apart : !apart;
+    if (++w->turn < w->again) return apart;
+    w->turn = 0;
+    if (w->again < SELDOM) w->again *= 2;
+    return !apart;
 }
 
 /* ---- how much of a prompt ----
  *
  * What a launch takes may hardly depend on it: the rows of a long prompt are in tiles that go
  * through its positions beside each other, and weights are read once. So chunks are doubled while
- * texts wait little longer for it, which is tried now and then, and halved where they do not. */
+ * texts wait little longer for it, which is tried now and then, half as often each time that they
+ * do not, and halved where that helps. */
 
-enum { TRY = 4, MOST_DOUBLED = 2 };
+enum { TRY = 4, MOST_DOUBLED = 2, MOST_TRY = 128 };
 
 static void choose_chunk(struct engine *e) {
     struct ways *w = &e->ways;
@@ -254,7 +261,8 @@ static void choose_chunk(struct engine *e) {
     bool less = w->since / TRY % 2 && w->doubled;
     if (less)
         w->tried--;
-    else if (w->doubled < MOST_DOUBLED && e->chunk << w->doubled < e->batch)
+    else if (w->doubled < MOST_DOUBLED && e->chunk << w->doubled < e->batch &&
+             w->since >= w->more_at)
         w->tried++;
 }
 
@@ -265,6 +273,11 @@ static void learn_chunk(struct engine *e, double seconds) {
     if (n < chunk_of(e) && n + e->stats.last_texts < e->batch) return;
     bool more = w->tried > w->doubled;
     bool better = more ? seconds <= longer * w->took : w->took > longer * seconds;
+    if (more && better) w->wait = TRY / 2;
+    if (more) {
+        if (w->wait < MOST_TRY) w->wait = w->wait ? 2 * w->wait : TRY;
+        w->more_at = w->since + w->wait;
+    }
     if (w->tried != w->doubled && !better) return;
     w->doubled = w->tried;
     w->took = seconds;

@@ -52,14 +52,17 @@ struct ways {
     double text;                  /* seconds of a launch of texts; 0: not known yet */
     double seconds[2], tokens[2]; /* that prompts took, and how many: together, apart */
     double more;                  /* seconds of the last launch of both beyond those of texts */
-    int64_t turn;
-    bool apart; /* the launch has prompts alone, for which texts wait */
-    bool held;  /* prompts have waited for one of texts */
+    int64_t turn, again; /* launches since the other way was tried, and at how many it is again */
+    bool was_apart;      /* what was decided last */
+    bool apart;          /* the launch has prompts alone, for which texts wait */
+    bool held;           /* prompts have waited for one of texts */
     /* Of a prompt a launch has `chunk` tokens, doubled so often; of this one, where another number
      * is tried; the last one's seconds that was not a try; and launches since the last try. */
     int doubled, tried;
     double took;
     int64_t since;
+    /* At so many of these more is tried again, and how many that was after the last such try. */
+    int64_t more_at, wait;
 };
 
 /* A decoder with its sequences. */

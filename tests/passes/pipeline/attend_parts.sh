@@ -1,6 +1,7 @@
 #!/bin/sh
 # attend_parts.sh ETCC CHECK_KERNEL FILE.etg FOLDER SRC: attention over many positions for few tokens is in parts that the readers join, the
-# kernel computes what it should on any number of CUs, the text says for which context; with few positions or CUs there are none.
+# kernel computes what it should on any number of CUs, the text says for which context; with few positions or CUs there are none. Rows that
+# share tiles have parts where there may be many positions, which a task of its own joins; one part, where a row has few of them.
 set -eu
 etcc=$1 check=$2 etg=$3 folder=$4 src=$5
 . "$(dirname "$0")/../../support/lib.sh"
@@ -23,3 +24,15 @@ sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/' "$src/passes/machines/mi300x.machine"
 none "$etg" ./two.machine
 sed 's/N in 1..2/N in 1..20/' "$etg" > many.etg
 none many.etg "$src/passes/machines/mi300x.machine"
+
+sed 's/^cus .*/cus 8/; s/^dies .*/dies 1/' "$src/passes/machines/mi355x.machine" > few.machine
+for slots in 3 1; do
+    sed "s/N in 1..2/N in 90..100/; s/CTX = 1200/CTX = 9000/; s/SLOTS = 2/SLOTS = $slots/; s/window = 600/window = 2500/" "$etg" > shared.etg
+    "$etcc" shared.etg --machine=./few.machine --variants=1 --to=tiled -o shared.eti
+    [ "$(grep -c 'func @\(plain\|sink\|window\) .*/ 32, .* s0 < ' shared.eti)" = 3 ] || die "rows not in parts: $(grep '^func' shared.eti)"
+    [ "$(grep -c 'func @\(plain\|sink\|window\).joined ' shared.eti)" = 3 ] || die "nothing joins them: $(grep '^func' shared.eti)"
+    "$etcc" shared.etg --machine=./few.machine -o shared.hsaco
+    "$check" shared.etg shared.hsaco --device emu:gfx950:cus=8
+done
+sed 's/CTX = 9000/CTX = 8000/' shared.etg > eight.etg
+none eight.etg ./few.machine
