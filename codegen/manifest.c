@@ -271,6 +271,36 @@ static void put_parts(struct out *o) {
         }
 }
 
+/* How many rows of queries, numbered by the symbol NAME, a tile has at most; 0: they have tiles of
+ * their own. */
+static int tile_of(const struct out *o, const char *name) {
+    const et_program *p;
+    int most = 0;
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
+        for (int f = 0; f < p->nfuncs; f++)
+            for (int k = 0; k < p->funcs[f].nsteps; k++) {
+                const et_step *s = &p->funcs[f].steps[k];
+                if (s->kind != ET_STEP_ATTEND || s->rows <= most) continue;
+                for (int y = 0; y < et_sym_count(p->g->exprs); y++)
+                    if (!strcmp(et_sym_name(p->g->exprs, y), name) &&
+                        et_expr_has(p->g->exprs, s->ilive, ET_X_SYM, y))
+                        most = s->rows;
+            }
+    return most;
+}
+
+static void put_symbol(struct out *o, int i) {
+    const char *name = et_sym_name(o->g->x, i);
+    int tile = tile_of(o, name);
+    int64_t lo, hi;
+    et_sym_range(o->g->x, i, &lo, &hi);
+    put(o, "%s{\"name\": ", i ? ", " : "");
+    put_name(o, name);
+    put(o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64, lo, hi);
+    if (tile) put(o, ", \"tile\": %" PRId64, tile < hi ? tile : hi);
+    put(o, "}");
+}
+
 /* Can the host evaluate it? */
 static bool is_plain(et_exprs *x, et_expr e) {
     et_node_x n = *et_x(x, e);
@@ -496,13 +526,8 @@ char *cg_manifest(cg *g) {
         g->nkernels ? g->kernels[0].symbol : g->symbol, cg_workitems(g), g->t->wave, g->lds_bytes);
     put_models(&o);
     put(&o, "\"symbols\": [");
-    for (int i = 0; i < et_sym_count(g->x); i++) {
-        int64_t lo, hi;
-        et_sym_range(g->x, i, &lo, &hi);
-        put(&o, "%s{\"name\": ", i ? ", " : "");
-        put_name(&o, et_sym_name(g->x, i));
-        put(&o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64 "}", lo, hi);
-    }
+    for (int i = 0; i < et_sym_count(g->x); i++)
+        put_symbol(&o, i);
     put(&o, "],\n \"tensors\": [");
     for (int i = 0, k = 0; i < p->ntensors; i++) {
         if (!is_argument(&p->tensors[i])) continue;

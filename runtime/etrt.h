@@ -167,6 +167,8 @@ const char *etrt_model_name(const etrt_model *);
 typedef struct etrt_dim_info {
     const char *name;
     int64_t lo, hi; /* bounds, both included */
+    int64_t tile;   /* so many values next to each other share what they read, where they read the
+                       same;   0: none do */
 } etrt_dim_info;
 typedef struct etrt_tensor_info {
     const char *name;

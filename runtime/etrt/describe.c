@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static etrt_status no_place(const char *call) {
+    return etrt_fail(ETRT_INVALID, "%s: no place for the answer", call);
+}
+
 etrt_status etrt_model_dim(const etrt_model *m, int index, etrt_dim_info *out) {
     if (!m || !out) return etrt_fail(ETRT_INVALID, "etrt_model_dim: NULL argument");
     memset(out, 0, sizeof *out);
     if (index < 0 || index >= m->manifest.nsymbols)
         return etrt_fail(ETRT_RANGE, "%s has %d dims", m->manifest.model, m->manifest.nsymbols);
     const struct etrt_symbol *s = &m->manifest.symbols[index];
-    *out = (etrt_dim_info){s->name, s->lo, s->hi};
+    *out = (etrt_dim_info){s->name, s->lo, s->hi, s->tile};
     return ETRT_OK;
 }
 
@@ -31,7 +35,7 @@ static const struct etrt_tensor *tensor_at(const etrt_model *m, const char *call
 
 etrt_status etrt_model_tensor(const etrt_model *m, int index, etrt_tensor_info *out) {
     etrt_status st;
-    if (!out) return etrt_fail(ETRT_INVALID, "etrt_model_tensor: no place for what it is");
+    if (!out) return no_place("etrt_model_tensor");
     memset(out, 0, sizeof *out);
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_tensor", index, &st);
     if (!t) return st;
@@ -58,8 +62,7 @@ etrt_status etrt_model_shape(const etrt_model *m, int index, const int64_t *dims
                              int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
     etrt_status st;
     int64_t *values = NULL;
-    if (!out_shape || !out_bytes)
-        return etrt_fail(ETRT_INVALID, "etrt_model_shape: no place for the shape");
+    if (!out_shape || !out_bytes) return no_place("etrt_model_shape");
     memset(out_shape, 0, ETRT_MAX_RANK * sizeof *out_shape);
     *out_bytes = 0;
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_shape", index, &st);
@@ -83,8 +86,7 @@ etrt_status etrt_model_shape_text(const etrt_model *m, int index, char *out_text
     etrt_status st;
     char *text = NULL;
     size_t bytes;
-    if (!out_text || !room)
-        return etrt_fail(ETRT_INVALID, "etrt_model_shape_text: no place for the text");
+    if (!out_text || !room) return no_place("etrt_model_shape_text");
     *out_text = 0;
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_shape_text", index, &st);
     if (!t) return st;
@@ -100,7 +102,7 @@ etrt_status etrt_model_source(const etrt_model *m, int index, int64_t slice, cha
                               size_t room) {
     etrt_status st;
     char name[ETRT_SLICE_NAME];
-    if (!out_text || !room) return etrt_fail(ETRT_INVALID, "etrt_model_source: no place for it");
+    if (!out_text || !room) return no_place("etrt_model_source");
     *out_text = 0;
     const struct etrt_tensor *t = tensor_at(m, "etrt_model_source", index, &st);
     if (t && t->kind != ETRT_WEIGHT)

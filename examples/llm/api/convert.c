@@ -242,26 +242,28 @@ static bool add_block(json_t *messages, json_t *parts, const json_t *block) {
     return true;
 }
 
-static bool add_message(json_t *messages, const json_t *message) {
+/* NULL, or the type of a block that is not known. */
+static const char *add_message(json_t *messages, const json_t *message) {
     const json_t *role = json_object_get(message, "role");
     json_t *content = json_object_get(message, "content");
     if (!json_is_array(content)) {
         json_array_append_new(messages,
                               json_pack("{s:O?, s:O?}", "role", role, "content", content));
-        return true;
+        return NULL;
     }
     json_t *parts = json_array(), *turn = is(role, "assistant") ? turn_of(messages, true) : NULL;
-    bool ok = true;
-    for (size_t i = 0; ok && i < json_array_size(content); i++) {
+    const char *unknown = NULL;
+    for (size_t i = 0; !unknown && i < json_array_size(content); i++) {
         const json_t *block = json_array_get(content, i);
-        ok = turn ? add_written(turn, parts, block) : add_block(messages, parts, block);
+        if (!(turn ? add_written(turn, parts, block) : add_block(messages, parts, block)))
+            unknown = type_of(block);
     }
     if (turn && json_array_size(parts))
         json_object_set(turn, "content", parts);
     else if (json_array_size(parts))
         json_array_append_new(messages, json_pack("{s:O?, s:O}", "role", role, "content", parts));
     json_decref(parts);
-    return ok;
+    return unknown;
 }
 
 /* {"effort": ..., "format": {"type": "json_schema", "schema": ...}} */
@@ -317,9 +319,14 @@ json_t *convert_messages(const json_t *body, struct fault *f) {
     if (system && !json_is_null(system))
         json_array_append_new(messages,
                               json_pack("{s:s, s:O}", "role", "system", "content", system));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!add_message(messages, json_array_get(list, i)))
-            return give_up(out, f, "messages", "a block of that type is not supported");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *unknown = add_message(messages, json_array_get(list, i));
+        if (!unknown) continue;
+        json_decref(out);
+        fault_set(f, 400, "messages", NULL,
+                  "'messages': blocks of the type '%.40s' are not supported", unknown);
+        return NULL;
+    }
     const json_t *tools = json_object_get(body, "tools");
     json_t *functions = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++) {

@@ -146,15 +146,6 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
 
 /* ---- which rows lie side by side ---- */
 
-/* Kernels have tiles of so many rows of queries (rows_of in passes/tile/attend.c), and read the
- * keys of one text after another's: rows of as many texts as lie in one. A prompt that lies in one
- * twice is read twice. */
-static int64_t tile_of(const struct engine *e) {
-    enum { FEW = 16, MANY = 32, SHORT = 8192 };
-    int64_t positions = e->lm->row ? e->lm->row * e->lm->page : e->lm->context;
-    return positions <= SHORT ? FEW : MANY;
-}
-
 /* Of each prompt, beside texts. */
 static int64_t chunk_of(const struct engine *e) {
     int64_t n = e->chunk << e->ways.tried;
@@ -162,11 +153,13 @@ static int64_t chunk_of(const struct engine *e) {
 }
 
 /* How many texts get a next token, if none has to wait. *OUT_TILES: into how many tiles they are
- * dealt, beside a chunk of each prompt. Rows of a prompt that are asked for stay together, and so
- * do those along which a state goes. */
+ * dealt, beside a chunk of each prompt: a tile reads the keys of one text after another's, and
+ * those of a prompt that lies in it twice twice. Rows of a prompt that are asked for stay together,
+ * and so do those along which a state goes. */
 static int64_t expect(const struct engine *e, int64_t *out_tiles) {
     int64_t texts = 0, prompts = 0;
-    bool apart = !e->lm->recurs;
+    int64_t tile = e->lm->tile;
+    bool apart = !e->lm->recurs && tile > 1;
     for (int64_t i = 0; i < e->nactive; i++) {
         const struct sequence *s = e->active[i];
         int64_t left = (int64_t)(s->n - s->fed);
@@ -177,7 +170,6 @@ static int64_t expect(const struct engine *e, int64_t *out_tiles) {
         if (s->job.tells_prompt && s->fed < s->job.n) apart = false;
     }
     int64_t all = texts + prompts < e->batch ? texts + prompts : e->batch;
-    int64_t tile = tile_of(e);
     *out_tiles = apart && texts && prompts ? (all + tile - 1) / tile : 1;
     return texts;
 }
@@ -208,7 +200,7 @@ static int64_t feed_prompts(struct engine *e, int64_t most, int64_t chunk) {
 /* Texts and prompts in one launch: as many texts in each tile, with prompts behind them. Where
  * nobody's next token waits for this launch, the prompts take what room is left. */
 static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
-    int64_t tiles, texts = expect(e, &tiles), at = 0, tile = tile_of(e);
+    int64_t tiles, texts = expect(e, &tiles), at = 0, tile = e->lm->tile;
     for (; tiles > 1; tiles--) {
         int64_t end = (e->lm->n / tile + 1) * tile, each = (texts - *out_texts + tiles - 1) / tiles;
         *out_texts += feed_texts(e, &at, each);
@@ -250,7 +242,7 @@ static bool go_apart(struct engine *e) {
  * What a launch takes may hardly depend on it: the rows of a long prompt are in tiles that go
  * through its positions beside each other, and weights are read once. So chunks are doubled while
  * texts wait little longer for it, which is tried now and then, half as often each time that they
- * do not, and halved where that helps. */
+ * wait much longer, and halved where that helps. */
 
 enum { TRY = 4, MOST_DOUBLED = 2, MOST_TRY = 128 };
 
@@ -267,17 +259,15 @@ static void choose_chunk(struct engine *e) {
 }
 
 static void learn_chunk(struct engine *e, double seconds) {
-    const double longer = 1.15;
+    const double longer = 1.15, much = 1.4;
     struct ways *w = &e->ways;
     int64_t n = e->stats.last_prompts;
     if (n < chunk_of(e) && n + e->stats.last_texts < e->batch) return;
     bool more = w->tried > w->doubled;
     bool better = more ? seconds <= longer * w->took : w->took > longer * seconds;
-    if (more && better) w->wait = TRY / 2;
-    if (more) {
-        if (w->wait < MOST_TRY) w->wait = w->wait ? 2 * w->wait : TRY;
-        w->more_at = w->since + w->wait;
-    }
+    if (more && seconds <= much * w->took) w->wait = TRY / 2;
+    if (more && w->wait < MOST_TRY) w->wait = w->wait ? 2 * w->wait : TRY;
+    if (more) w->more_at = w->since + w->wait;
     if (w->tried != w->doubled && !better) return;
     w->doubled = w->tried;
     w->took = seconds;

@@ -145,6 +145,7 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     int64_t cache[ETRT_MAX_RANK];
     int cache_rank;
     lm->max_tokens = lm_most_of(lm, "N");
+    lm->tile = lm_tile_of(lm, "N");
     if (!lm->max_tokens)
         return llm_fail(err, "%s: no dim \"N\": not a decoder from etimport", kernel);
     if (!lm_set_dim(lm, "N", lm->max_tokens, err) || !read_rows(lm, err) ||

@@ -84,6 +84,15 @@ int64_t lm_most_of(const struct lm *lm, const char *dim) {
     return 0;
 }
 
+int64_t lm_tile_of(const struct lm *lm, const char *dim) {
+    etrt_dim_info info;
+    char name[LM_NAME];
+    lm_named(lm, dim, name);
+    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
+        if (!strcmp(info.name, name) && info.tile > 1) return info.tile;
+    return 1;
+}
+
 bool lm_set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
     const struct lm_ahead *ahead = lm->kernel->ahead;
     char name[LM_NAME];

@@ -32,6 +32,7 @@ for slots in 3 1; do
     [ "$(grep -c 'func @\(plain\|sink\|window\) .*/ 32, .* s0 < ' shared.eti)" = 3 ] || die "rows not in parts: $(grep '^func' shared.eti)"
     [ "$(grep -c 'func @\(plain\|sink\|window\).joined ' shared.eti)" = 3 ] || die "nothing joins them: $(grep '^func' shared.eti)"
     "$etcc" shared.etg --machine=./few.machine -o shared.hsaco
+    grep -aq '"name": "N", [^}]*"tile": 32}' shared.hsaco || die 'the manifest does not say how many rows share a tile'
     "$check" shared.etg shared.hsaco --device emu:gfx950:cus=8
 done
 sed 's/CTX = 9000/CTX = 8000/' shared.etg > eight.etg

@@ -26,7 +26,8 @@ static void set_up(struct engine *e, struct engine_options *o, struct lm *lm, in
                       .asked = asked,
                       .by_asking = true,
                       .max_rows = SLOTS,
-                      .max_tokens = BATCH};
+                      .max_tokens = BATCH,
+                      .tile = TILE};
     *e = (struct engine){
         .ways.held = true, .o = o, .lm = lm, .batch = BATCH, .chunk = CHUNK, .active = active};
     e->nactive = texts + prompts;
@@ -78,7 +79,7 @@ START_TEST(each_tile_has_as_many_texts) {
             for (int64_t length = 1 + TILE; length <= LONGEST; length += 7) {
                 int tile = length % 2 ? TILE : 2 * TILE; /* where there are many positions */
                 set_up(&e, &o, &lm, texts, prompts, length);
-                lm.context = tile > TILE ? 1 << 14 : 1 << 13;
+                lm.tile = tile;
                 int64_t n = launch_fill(&e), each = length < CHUNK ? length : CHUNK;
                 EXPECT(n == lm.n);
                 EXPECT(n == texts + prompts * each);
