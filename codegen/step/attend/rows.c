@@ -212,13 +212,13 @@ static void finish(cg *g, const cg_rows *r, val *state) {
     bool part = et_step_is_part(g->f, r->loop.s);
     for (int j = 0; j < r->loop.nrows; j++) {
         val sum = state[r->loop.nrows + j], scale = cg_f32(g, 1);
-        val most = cg_fmul(g, state[j], cg_f32(g, r->loop.factor));
-        if (part) state[j] = most;
+        if (part) state[j] = cg_fmul(g, state[j], cg_f32(g, r->loop.factor));
         if (r->loop.s->part[ET_AT_EXTRA].id) {
             int mark = cg_scope(g);
             cg_rows_bind(g, r, j);
             val extra =
                 cg_fmul(g, cg_emit_f32(g, r->loop.s->part[ET_AT_EXTRA]), cg_f32(g, M_LOG2E));
+            val most = part ? state[j] : cg_fmul(g, state[j], cg_f32(g, r->loop.factor));
             val top = cg_fmax(g, most, extra);
             scale = cg_exp2(g, cg_rows_minus(g, most, top));
             sum = cg_fma(g, sum, scale, cg_exp2(g, cg_rows_minus(g, extra, top)));
