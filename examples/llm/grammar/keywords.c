@@ -1,5 +1,6 @@
 /* Which words a schema may have, and of which kind what they say must be. Other words are refused:
  * what is not known may narrow what is allowed. */
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/grammar/schema.h"
 #include <string.h>
 
@@ -113,7 +114,7 @@ static const char *expected(enum kind kind, const json_t *v) {
     case ANY:
         return NULL;
     case NUMBER:
-        return json_is_number(v) ? NULL : "a number";
+        return json_is_number(v) || json_large(v) ? NULL : "a number";
     case POSITIVE:
         return json_number_value(v) > 0 ? NULL : "a number above 0";
     case COUNT:

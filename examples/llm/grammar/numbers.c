@@ -1,4 +1,5 @@
 /* Numbers of a set of schemas. */
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/grammar/schema.h"
 #include <math.h>
 #include <stdio.h>
@@ -9,13 +10,14 @@ enum { MOST_FACTOR = 10000 };
 
 /* As it was most likely written: the fewest digits that are the same number. */
 static bool read(struct maker *m, const json_t *v, const char *word, struct decimal *out) {
-    char text[64];
+    char text[64] = "";
     if (json_is_integer(v)) snprintf(text, sizeof text, "%lld", (long long)json_integer_value(v));
     for (int digits = 15; json_is_real(v) && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, json_real_value(v));
         if (strtod(text, NULL) == json_real_value(v)) break;
     }
-    return decimal_read(text, out) || llm_fail(m->err, "'%s' has too many digits", word);
+    const char *digits = json_large(v) ? json_large(v) : text;
+    return decimal_read(digits, out) || llm_fail(m->err, "'%s' has too many digits", word);
 }
 
 static int compare_digits(const char *a, int na, const char *b, int nb) {

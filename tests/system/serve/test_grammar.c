@@ -1,6 +1,7 @@
 /* test_grammar CHECKPOINT: grammars that take what a schema, an expression or somebody's grammar
  * allows and nothing else; and texts drawn at random under them, each of which fits. */
 #include "examples/llm/base/buffer.h"
+#include "examples/llm/base/json_text.h"
 #include "examples/llm/grammar/grammar.h"
 #include "examples/llm/grammar/schema.h"
 #include <check.h>
@@ -25,7 +26,7 @@ static void unload(void) {
 static struct grammar *grammar(const char *schema) {
     struct grammar *g;
     char err[LLM_ERR];
-    json_t *s = json_loads(schema, JSON_DECODE_ANY, NULL);
+    json_t *s = json_text(schema, strlen(schema), JSON_DECODE_ANY, NULL);
     struct grammar_form form = {.before = "", .schema = s, .after = ""};
     ck_assert_msg(s != NULL, "%s", schema);
     ck_assert_msg(grammar_make(&form, 1, false, &g, err), "%s: %s", schema, err);
@@ -130,6 +131,9 @@ START_TEST(test_schemas) {
         {"{\"type\":\"number\",\"exclusiveMinimum\":0,\"maximum\":2.5}",
          {"0.1", "2.5", "2.50", "1"},
          {"0", "0.0", "2.51", "3", "1e9", "-1"}},
+        {"{\"type\":\"integer\",\"minimum\":12345678901234567890,\"maximum\":18446744073709551615}",
+         {"12345678901234567890", "18446744073709551615", "13000000000000000000"},
+         {"12345678901234567889", "18446744073709551616", "9223372036854775807", "1"}},
         {"{\"type\":\"number\",\"multipleOf\":0.25}", {"0.5", "-1.75", "3"}, {"0.3", "0.125"}},
         {"{\"type\":\"integer\",\"multipleOf\":7,\"minimum\":1}", {"7", "70"}, {"0", "8", "-7"}},
         {"{\"type\":\"integer\",\"allOf\":[{\"multipleOf\":4},{\"multipleOf\":6}]}",

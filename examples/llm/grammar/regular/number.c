@@ -82,9 +82,19 @@ static int against_part(int so_far, const struct decimal *d, int n, int digit) {
     return so_far ? so_far : sign(digit, n < d->npart ? d->part[n] - '0' : 0);
 }
 
+/* Digits before the point: as many as a bound has, where that is more than a number has as a rule.
+ */
+static int most_whole(const struct number_limits *l) {
+    enum { KEPT = 31 }; /* that pack keeps */
+    int n = MOST_WHOLE;
+    if (l->has_least && l->least.nwhole > n) n = l->least.nwhole;
+    if (l->has_most && l->most.nwhole > n) n = l->most.nwhole;
+    return n < KEPT ? n : KEPT;
+}
+
 static bool add_digit(const struct number_limits *l, struct number *s, int digit) {
     bool whole = s->phase == WHOLE;
-    if (s->n >= (whole ? MOST_WHOLE : l->factor ? l->places : MOST_PART)) return false;
+    if (s->n >= (whole ? most_whole(l) : l->factor ? l->places : MOST_PART)) return false;
     if (l->has_least)
         s->least = (whole ? against_whole : against_part)(s->least, &l->least, s->n, digit);
     if (l->has_most)
