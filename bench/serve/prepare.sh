@@ -64,7 +64,7 @@ while IFS='|' read -r name folder options fields loads; do
     if [ ! -e "kernels/$kernel" ]; then
         # shellcheck disable=SC2086
         "$bin/etimport" "$folder" --config-only --name=m $options -o "$work/m.etg"
-        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 $stay $n -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
+        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=8 $stay $n -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
     fi
     if [ ! -e "models/$model.weights" ]; then
         # Of all devices together: a kernel of one alone says how much that is.
