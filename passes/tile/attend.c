@@ -253,7 +253,8 @@ int64_t et_tile_attend_tiles(const et_tiler *common, const et_group *gr, int *ou
     et_is_int(t.x, et_tiler_extent(&t, 2), &depth);
     et_bounds(t.x, et_var_extent(t.x, gr->pvar), &(int64_t){0}, &positions);
     s.depth = (int)depth;
-    s.rows = positions > SHORT ? rows_of(&t, gr, s.depth, &s.heads) : 0;
+    bool deep = waves_of_rows(&t, s.depth) != 1; /* not measured in parts */
+    s.rows = positions > SHORT && !deep ? rows_of(&t, gr, s.depth, &s.heads) : 0;
     if (!s.rows) return 0;
     s.nivar = 1;
     lay_out(&t, &s, &names);
