@@ -67,12 +67,38 @@ static double alone(const struct seat *x) {
     return etrt_pace_known(&x->pace, ETRT_PACE_UNITS);
 }
 
+/* The I-th of N, so that any division is possible. */
+static int home(const struct etrt_residence *r, int i, int n) {
+    return n > 1 ? i * (r->units - 1) / (n - 1) : 0;
+}
+
+/* What the plan for the models of SET is worth, as `worth` below counts it: 1 in turns. Widths that
+ * have not been tried promise what they do to plans, so that they are. */
+static double worth_by_plan(const struct etrt_residence *r, uint32_t set) {
+    struct etrt_claim claim[ETRT_MAX_MODELS];
+    bool kept = r->planned == set && !r->turns;
+    int n = 0, all = __builtin_popcount(set);
+    double sum = 0;
+    for (int i = 0; i < r->models; i++) {
+        const struct seat *x = &r->seat[i];
+        if (!(set >> i & 1)) continue;
+        claim[n] = (struct etrt_claim){&x->pace, home(r, n, all), x->from, kept ? x->units : 0};
+        n++;
+    }
+    if (!etrt_plan(claim, n, r->units)) return 1;
+    for (int i = 0; i < n; i++) {
+        double took = etrt_pace_expected(claim[i].pace, etrt_pace_parts(claim[i].units, r->units));
+        sum += etrt_pace_known(claim[i].pace, ETRT_PACE_UNITS) / took;
+    }
+    return sum;
+}
+
 /* Are the models of SET better beside each other than by a plan? */
 static bool is_better_beside(const struct etrt_residence *r, uint32_t set) {
     enum { BESIDE = 32, BOTH = BESIDE + 96, AGAIN = 8192 };
     const double slack = 1.02;
-    double turns = 0, beside = 0, plan = 0;
-    bool by_plan = r->planned == set && !r->turns, late = false;
+    double turns = 0, worth = 0;
+    bool late = false;
     for (int i = 0; i < r->models; i++) {
         if (!(set >> i & 1)) continue;
         if (!r->seat[i].suited || !(alone(&r->seat[i]) > 0)) return false;
@@ -83,13 +109,11 @@ static bool is_better_beside(const struct etrt_residence *r, uint32_t set) {
     for (int i = 0; i < r->models; i++) {
         const struct seat *x = &r->seat[i];
         if (!(set >> i & 1)) continue;
-        double half = etrt_pace_known(&x->half, ETRT_PACE_UNITS), took = turns;
-        if (by_plan) took = etrt_pace_known(&x->pace, etrt_pace_parts(x->units, r->units));
+        double half = etrt_pace_known(&x->half, ETRT_PACE_UNITS);
         late |= half > slack * turns;
-        beside += alone(x) / half;
-        if (took > 0) plan += alone(x) / took;
+        worth += alone(x) / half;
     }
-    return !late && beside > plan && beside > 1;
+    return !late && worth > 1 && worth > worth_by_plan(r, set);
 }
 
 /* Who had a step a moment ago, in which each could have had one, has some again soon: a model
@@ -127,8 +151,13 @@ static uint32_t room(struct etrt_residence *r, int model, double now) {
         return used + mine <= 2 * all ? mine : 0;
     }
     for (int i = 0; i < r->models; i++)
-        if (busy >> i & 1) r->seat[i].home = others ? n++ * (r->units - 1) / others : 0;
-    uint32_t mine = etrt_choose_ranks(r, model, now).count;
+        if (busy >> i & 1) r->seat[i].home = home(r, n++, others + 1);
+    /* The plan for others stays in force while one is alone for a moment. */
+    uint32_t mine = all;
+    if (others)
+        mine = etrt_choose_ranks(r, model, now).count;
+    else
+        x->parts = ETRT_PACE_UNITS;
     return used + mine <= all && (mine < all || first) ? mine : 0;
 }
 

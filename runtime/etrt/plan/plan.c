@@ -19,7 +19,7 @@ static double predicted(const struct etrt_pace *p, int parts) {
 /* Nothing is known of parts before a step has had all. Between two widths the ratio lies on a line.
  * Tiles that fill no whole number of rounds make steps of it which no line shows, so what has not
  * been tried promises more. */
-static double expected(const struct etrt_pace *p, int parts) {
+double etrt_pace_expected(const struct etrt_pace *p, int parts) {
     const double *ratio = p->ratio[p->size], never = 1e30, untried = 0.93;
     int above = parts, below = parts;
     while (above < UNITS && !(ratio[above] > 0))
@@ -52,7 +52,7 @@ static double above(double x, double limit) {
 /* What it is worth that a step takes NS; MOST: as long as taking turns. */
 static double worth(const struct etrt_pace *p, double ns, double most) {
     const double missed = 1e3, late = 1e6;
-    return p->weight * expected(p, UNITS) / ns - missed * above(ns, most) -
+    return p->weight * etrt_pace_expected(p, UNITS) / ns - missed * above(ns, most) -
            late * above(ns, p->latency_ns);
 }
 
@@ -61,7 +61,8 @@ static double worth_now(const struct etrt_claim *c, int n, int units, double mos
     double sum = 0;
     for (int i = 0; i < n; i++) {
         if (!c[i].units) return -1e30;
-        sum += worth(c[i].pace, expected(c[i].pace, etrt_pace_parts(c[i].units, units)), most);
+        sum += worth(c[i].pace, etrt_pace_expected(c[i].pace, etrt_pace_parts(c[i].units, units)),
+                     most);
     }
     return sum;
 }
@@ -71,7 +72,7 @@ bool etrt_plan(struct etrt_claim *c, int n, int units) {
     double best[ETRT_MAX_MODELS + 1][UNITS + 1], all = 0, turns = 0;
     signed char from[ETRT_MAX_MODELS][UNITS + 1];
     for (int i = 0; i < n; i++)
-        all += expected(c[i].pace, UNITS);
+        all += etrt_pace_expected(c[i].pace, UNITS);
     for (int end = 0; end <= units; end++)
         best[0][end] = end ? never : 0;
     for (int i = 0; i < n; i++) {
@@ -79,7 +80,7 @@ bool etrt_plan(struct etrt_claim *c, int n, int units) {
         double value[UNITS + 1];
         turns += worth(p, all, all);
         for (int w = 1; w <= units; w++)
-            value[w] = worth(p, expected(p, etrt_pace_parts(w, units)), slack * all);
+            value[w] = worth(p, etrt_pace_expected(p, etrt_pace_parts(w, units)), slack * all);
         for (int end = 0; end <= units; end++) {
             double *most = &best[i + 1][end];
             *most = never;

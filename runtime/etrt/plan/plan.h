@@ -44,6 +44,8 @@ static inline int etrt_pace_parts(int units, int of) {
 }
 /* What a step took of late on PARTS of ETRT_PACE_UNITS parts of the chip, in ns; 0: not known. */
 double etrt_pace_known(const struct etrt_pace *, int parts);
+/* The same, where it is not known as plans take it. */
+double etrt_pace_expected(const struct etrt_pace *, int parts);
 /* A step took NS on PARTS of ETRT_PACE_UNITS parts of the chip. */
 void etrt_pace_measured(struct etrt_pace *, int parts, double ns);
 /* The plan for N models with homes in ascending order, on UNITS >= N. False: each on all units, one
