@@ -10,7 +10,7 @@
 enum {
     APART = 16, /* tokens between places for snapshots, where there are no pages */
     /* So many of these are read again sooner than copied, of a prompt since that costs a launch
-     * more: a few tokens beside others that are new cost little, and a copy milliseconds. */
+     * more: a few tokens beside others that are new cost little. */
     LEAST = 4,
 };
 
