@@ -216,7 +216,7 @@ static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompt
 enum {
     AGAIN = 32,   /* launches with prompts, and the other way is tried again: */
     SELDOM = 256, /* twice as many each time that it was not better, up to so many; */
-    LONG = 2,     /* unless prompts take so many times as long as texts, which would wait twice */
+    LONG = 3,     /* unless prompts take so many times as long as texts, which would wait twice */
 };
 
 /* Whether prompts are read beside texts or in launches of their own, between two of texts, is
@@ -251,10 +251,8 @@ static void choose_chunk(struct engine *e) {
     w->tried = w->doubled;
     if (e->o->chunk || !w->took || ++w->since % TRY) return;
     bool less = w->since / TRY % 2 && w->doubled;
-    /* A long launch by two, since as many rounds of tiles may have half of the rows. */
-    bool twice = w->doubled > 1 && w->took > LONG * w->text && w->since / (2 * TRY) % 2;
     if (less)
-        w->tried -= 1 + twice;
+        w->tried--;
     else if (w->doubled < MOST_DOUBLED && e->chunk << w->doubled < e->batch &&
              w->since >= w->more_at)
         w->tried++;
@@ -266,8 +264,7 @@ static void learn_chunk(struct engine *e, double seconds) {
     int64_t n = e->stats.last_prompts;
     if (n < chunk_of(e) && n + e->stats.last_texts < e->batch) return;
     bool more = w->tried > w->doubled;
-    double much_less = w->doubled - w->tried > 1 ? longer * longer : longer;
-    bool better = more ? seconds <= longer * w->took : w->took > much_less * seconds;
+    bool better = more ? seconds <= longer * w->took : w->took > longer * seconds;
     if (more && seconds <= much * w->took) w->wait = TRY / 2;
     if (more && w->wait < MOST_TRY) w->wait = w->wait ? 2 * w->wait : TRY;
     if (more) w->more_at = w->since + w->wait;
