@@ -116,24 +116,37 @@ static val rounded(cg *g, val v, val *out_value) {
     return w;
 }
 
-/* An f32 as the sum of two of tf32, exact to 2^-24. */
-static void split(cg *g, val v, val *high, val *low) {
+/* An f32 as the sum of two of tf32, exact to 2^-24; FINITE is the first, or zero where V is
+ * infinite: what an infinity is multiplied by has a second part, which may be zero. */
+static void split(cg *g, val v, val *high, val *low, val *finite) {
     val x = LLVMBuildBitCast(g->b, v, g->f32, ""), top, rest;
-    *high = rounded(g, x, &top);
-    *low = rounded(g, LLVMBuildFSub(g->b, x, top, ""), &rest);
+    val infinite = cg_i32(g, 0x7f800000), most = cg_i32(g, 0x7f7fe000);
+    val bits = LLVMBuildBitCast(g->b, v, g->i32, "");
+    val size = LLVMBuildAnd(g->b, bits, cg_i32(g, INT32_MAX), "");
+    val is = cg_icmp(g, LLVMIntEQ, size, infinite);
+    val word = rounded(g, x, &top);
+    /* The largest numbers are not rounded up to infinity. */
+    val over = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntUGT, size, most),
+                            cg_icmp(g, LLVMIntULT, size, infinite), "");
+    val sign = LLVMBuildAnd(g->b, bits, cg_i32(g, INT32_MIN), "");
+    *high = cg_select(g, over, LLVMBuildOr(g->b, sign, most, ""), word);
+    *finite = cg_select(g, is, cg_i32(g, 0), *high);
+    top = LLVMBuildBitCast(g->b, *finite, g->f32, "");
+    val left = cg_select(g, is, cg_f32(g, 0), LLVMBuildFSub(g->b, x, top, ""));
+    *low = rounded(g, left, &rest);
 }
 
 /* (a + a') (b + b') without a' b', the smallest terms first. */
 static val split_products(cg *g, const struct nvptx_product *p, const struct operands *all,
                           val acc) {
-    struct operands high, low;
+    struct operands high, low, finite;
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < WORDS; k++) {
-            split(g, all->m[i][k], &high.m[i][k], &low.m[i][k]);
-            split(g, all->n[i][k], &high.n[i][k], &low.n[i][k]);
+            split(g, all->m[i][k], &high.m[i][k], &low.m[i][k], &finite.m[i][k]);
+            split(g, all->n[i][k], &high.n[i][k], &low.n[i][k], &finite.n[i][k]);
         }
-    acc = products(g, p, &low, &high, acc);
-    acc = products(g, p, &high, &low, acc);
+    acc = products(g, p, &low, &finite, acc);
+    acc = products(g, p, &finite, &low, acc);
     return products(g, p, &high, &high, acc);
 }
 
