@@ -13,6 +13,9 @@
  *     out[t] = T[t][-1] (outs[t] . S) + sum_{u <= t} T[t][u] (outs[t] . along[u]) U[u]
  *     S' = T[last][-1] S + sum_u T[last][u] U[u] along[u]
  *
+ * Sums go over all rows of a chunk, those behind t with factors of zero: a NaN or an infinity that
+ * a row brings may be in results of rows before it.
+ *
  * A chunk has the rows of one sequence from a position that its rows divide on, which follow one
  * another in the launch. All others are taken one by one. */
 #ifndef ET_PRODUCT_SCAN_H
