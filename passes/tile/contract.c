@@ -167,20 +167,12 @@ static int acc_bytes(const et_contract_tiler *c, int tm, int tn, int waves) {
 
 /* ---- the function ---- */
 
-/* The function has one. */
-static const et_step *product_of(const et_func *f) {
-    const et_step *s = &f->steps[0];
-    while (s->kind != ET_STEP_CONTRACT)
-        s++;
-    return s;
-}
-
 static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
     et_contract_tiler *c = ctx;
     const et_node_x *n = et_x(x, e);
     if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
     /* The step that made the accumulators is found through its function: steps may move. */
-    const et_step *s = product_of(&c->t.f);
+    const et_step *s = et_tile_product_of(&c->t.f);
     et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
                                                                : et_int(x, 0);
     int64_t most;
@@ -207,7 +199,8 @@ static bool lay_out_ending(et_contract_tiler *c, const et_step *step) {
     if (c->ends) {
         lay_out_beside(c, &s);
         *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
-        if (et_product_use_of(c->t.p, &c->t.f, product_of(&c->t.f), m).streamed) return true;
+        if (et_product_use_of(c->t.p, &c->t.f, et_tile_product_of(&c->t.f), m).streamed)
+            return true;
     }
     c->t.f = before;
     c->ends = false;
@@ -345,8 +338,8 @@ static bool build(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool r
     int grain = c->order && !ring ? 16 * m->waves / c->order->waves : 16;
     if (!build_in(c, cut, rows, ring, grain)) return false;
     if (c->order && !c->unfit)
-        c->unfit = !et_product_has_order(m->plans, c->t.p, &c->t.f, product_of(&c->t.f), c->order,
-                                         &c->streamed);
+        c->unfit = !et_product_has_order(m->plans, c->t.p, &c->t.f, et_tile_product_of(&c->t.f),
+                                         c->order, &c->streamed);
     if (ring || c->order || c->t.f.lds_bytes <= m->lds_bytes) return true;
     return build_in(c, cut, rows, ring, 16 * m->waves);
 }
@@ -360,84 +353,15 @@ static void share_cus(et_contract_tiler *c) {
     c->pooled = c->many && c->cus < m->cus;
 }
 
-/* Of few rows, whose weights stream as they are? */
-static bool streams(const et_contract_tiler *c) {
-    return c->plain && et_may_stream(c->t.opt) && c->t.opt->machine->dies == 1 &&
-           et_cut_rows(c) <= ET_TILE_FEW && et_stream_step(c->t.p, &c->t.f) >= 0;
-}
-
-/* The function just built is the grid's, without being the program's. */
-static void lend_function(et_contract_tiler *c) {
-    et_program *p = c->t.p;
-    ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
-    p->funcs[p->nfuncs] = c->t.f;
-    c->t.grid.func = p->nfuncs;
-}
-
-/* Are waves left without a part of k where that does not pay? It does in tiles that all run at
- * once, which are on more CUs. */
-static bool wastes_waves(et_contract_tiler *c) {
-    const et_step *s = product_of(&c->t.f);
-    int64_t lo, tiles;
-    if (s->wn * s->wk * s->wm == c->t.opt->machine->waves) return false;
-    lend_function(c);
-    return et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) && tiles > c->cus;
-}
-
-/* Are its weights kept from the weight stream? Those that are computed are where the last tile has
- * fewer columns: then every lane loads what it multiplies itself, scales a byte at a time. Others
- * are where waves cannot share the k: 2880 is no multiple of what four of them take. */
-static bool misses_stream(et_contract_tiler *c) {
-    const et_machine *m = c->t.opt->machine;
-    const et_step *s = product_of(&c->t.f);
-    if (!et_may_stream(c->t.opt) || m->dies > 1 || et_cut_rows(c) > ET_TILE_FEW) return false;
-    if (wastes_waves(c)) return true;
-    if (c->plain) return !et_product_use_of(c->t.p, &c->t.f, s, m).streamed;
-    return !c->computed || et_stream_step(c->t.p, &c->t.f) < 0 || !et_stream_is_full(c->t.p, s);
-}
-
-/* Weights of chosen experts, which all CUs have waited for, streamed as they are or to be decoded?
- */
-static bool streams_routed(et_contract_tiler *c) {
-    bool routed = et_x(c->t.x, product_of(&c->t.f)->kextent)->op == ET_X_SELECT;
-    return routed && (streams(c) || (c->computed > 0 && et_may_stream(c->t.opt) &&
-                                     c->t.opt->machine->dies == 1 && !misses_stream(c)));
-}
-
-/* In so few rounds that CUs end each of them together? Not with quantised values, which keep a CU
- * busy beside memory, except where all CUs have waited for the router before. */
-static bool has_few_rounds(et_contract_tiler *c) {
-    enum { FEW_ROUNDS = 4 };
-    int64_t lo, tiles;
-    return (streams(c) || streams_routed(c)) &&
-           et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
-           tiles <= FEW_ROUNDS * c->t.opt->machine->cus;
-}
-
-/* Have some tiles no k, so that how many run is known in a launch alone? Blocks of a single row are
- * as many as there are rows. */
-static bool may_be_empty(const et_contract_tiler *c) {
-    const et_step *s = product_of(&c->t.f);
-    return et_x(c->t.x, s->kextent)->op == ET_X_SELECT && et_cut_rows(c) > 1;
-}
-
-/* Has a stage of the weight stream less than a line of memory of each row? */
-static bool splits_lines(et_contract_tiler *c) {
-    enum { LINE = 128 };
-    const et_step *s = product_of(&c->t.f);
-    return (streams(c) || streams_routed(c)) &&
-           (c->t.opt->machine->stream_kb << 10) / (s->nacc * s->tn) < LINE;
-}
-
 /* The time that the last round of experts' tiles leaves over: a CU without one has its share of
  * memory all the same, for what comes after them. Where tiles may be empty that is half a round, as
  * often as not. */
 static double left_over(et_contract_tiler *c, const et_grid_cost *cost) {
     const et_machine *m = c->t.opt->machine;
     double round = cost->memory_bytes / (m->hbm_gbs * 1e3) * m->cus / cost->tiles;
-    if (may_be_empty(c)) return round / 2;
+    if (et_tile_may_be_empty(c)) return round / 2;
     double rounds = cost->tiles / m->cus, rest = rounds - (double)(int64_t)rounds;
-    return streams_routed(c) && rest > 0 ? round * (1 - rest) : 0;
+    return et_tile_streams_routed(c) && rest > 0 ? round * (1 - rest) : 0;
 }
 
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
@@ -448,7 +372,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     const et_machine *m = c->t.opt->machine;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double sum = 0;
-    lend_function(c);
+    et_tile_lend(c);
     et_grid_cost costs[ET_SAMPLES];
     et_sample_symbols(c->t.x, syms);
     et_grid_costs(p, &c->t.grid, m, syms, costs);
@@ -482,7 +406,7 @@ static bool odd_suits(const et_contract_tiler *c) {
  * one cost as if their weights streamed says nothing of them. One layer of 128 experts, 256 tokens:
  * 429 us by the weight stream, 350 by rings, measured. */
 static bool has_rings_alone(const et_contract_tiler *c) {
-    return c->t.opt->machine->group_waves && et_may_stream(c->t.opt) && may_be_empty(c) &&
+    return c->t.opt->machine->group_waves && et_may_stream(c->t.opt) && et_tile_may_be_empty(c) &&
            may_ring(c) && always_many(c) && et_cut_rows(c) > ET_TILE_FEW;
 }
 
@@ -534,16 +458,16 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     if (!plain || !build(c, plain, best_rows, false) || !et_tile_has_order(c)) return false;
     bool rings_alone = !c->order && has_rings_alone(c);
     if (rings_alone) few = ET_TILE_FEW;
-    bool misses = misses_stream(c), stays = c->order && c->streamed && many <= MAX_TM;
+    bool misses = et_tile_misses_stream(c), stays = c->order && c->streamed && many <= MAX_TM;
     for (int i = 0; i < cuts->n && misses; i++) {
         if (!build(c, &cuts->v[i], best_rows, false)) return false;
-        misses = c->unfit || misses_stream(c);
+        misses = c->unfit || et_tile_misses_stream(c);
         if (!misses) best = &cuts->v[i];
     }
     if (misses && !build(c, plain, best_rows, false)) return false;
     least = built_cost(c, reference);
-    if (has_few_rounds(c) ||
-        (streams_routed(c) && may_be_empty(c))) { /* which are compared otherwise */
+    if (et_tile_has_few_rounds(c) ||
+        (et_tile_streams_routed(c) && et_tile_may_be_empty(c))) { /* which are compared otherwise */
         c->rounds = true;
         memset(reference, 0, sizeof reference);
         least = built_cost(c, reference);
@@ -568,8 +492,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
                 (narrow && !c->ends && (!c->narrow || cuts->v[i].ending)) ||
-                (cuts->v[i].routed && !streams_routed(c)) || splits_lines(c) ||
-                (!misses && misses_stream(c)) || (stays && !c->streamed))
+                (cuts->v[i].routed && !et_tile_streams_routed(c)) || et_tile_splits_lines(c) ||
+                (!misses && et_tile_misses_stream(c)) || (stays && !c->streamed))
                 continue;
             double cost = built_cost(c, reference);
             if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;

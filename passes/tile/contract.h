@@ -71,6 +71,20 @@ int et_tile_chunks_ahead(const et_contract_tiler *, const et_step *, int kc);
 bool et_tile_ring_has_order(const et_contract_tiler *);
 bool et_tile_has_order(const et_contract_tiler *); /* what was built last; else an error says so */
 
+/* ---- streams.c: of what was built last ---- */
+const et_step *et_tile_product_of(const et_func *); /* it has one */
+void et_tile_lend(et_contract_tiler *); /* it is the grid's, without being the program's */
+/* Are its weights kept from the weight stream, or are they of chosen experts, which all CUs have
+ * waited for, and streamed, as they are or to be decoded? */
+bool et_tile_misses_stream(et_contract_tiler *);
+bool et_tile_streams_routed(et_contract_tiler *);
+/* Is it done in so few rounds that CUs end each of them together? */
+bool et_tile_has_few_rounds(et_contract_tiler *);
+/* Have some tiles no k, so that how many run is known in a launch alone? */
+bool et_tile_may_be_empty(const et_contract_tiler *);
+/* Has a stage of the weight stream less than a line of memory of each row? */
+bool et_tile_splits_lines(et_contract_tiler *);
+
 /* ---- cut.c ---- */
 
 /* A way to cut the group's axes into tiles. */
