@@ -55,7 +55,7 @@ static inline int et_round16(int n) {
     return et_round_up(n, 16);
 }
 
-/* ---- guard.c ---- */
+/* ---- operand.c ---- */
 et_expr et_tile_guard(et_contract_tiler *); /* when the tile has products; none: always */
 
 /* ---- waves.c ---- */
