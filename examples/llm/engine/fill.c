@@ -9,6 +9,17 @@ static bool is_reading(const struct sequence *s) {
     return s->n - s->fed > 1;
 }
 
+/* Scans go through rows of a prompt together from a position that CHUNK divides to the next one
+ * (codegen/step/scan_chunk.c), and through others one by one, with other sums: what a launch has of
+ * a prompt ends at such a position, unless the prompt ends or there is room for less. */
+static int64_t whole_chunks(const struct engine *e, const struct sequence *s, int64_t most) {
+    enum { CHUNK = 32 };
+    int64_t at = (int64_t)s->fed, left = (int64_t)s->n - at;
+    int64_t whole = (at + most) / CHUNK * CHUNK - at;
+    if (!e->recurs || most >= left - 1) return most;
+    return whole > 0 || s->fed > s->had ? whole : most;
+}
+
 static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     int64_t fed = 0, last = -1;
     int64_t room = e->batch - e->lm->n;
@@ -21,6 +32,7 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     if (most == (int64_t)(s->n - s->fed) && (waits || !lm_rows_left(e->lm))) most--;
     bool tells = s->job.tells_prompt && s->fed < s->job.n;
     if (tells && most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
+    if (!s->cut || s->cut != s->fed + (size_t)most) most = whole_chunks(e, s, most);
     for (; fed < most; fed++, s->fed++) {
         last = lm_add(e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
         if (!tells) continue;

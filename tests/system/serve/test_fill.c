@@ -150,6 +150,35 @@ static double long_prompts(int64_t texts, int64_t prompts) {
     return (texts ? 1 : 0) + (prompts ? 9 : 0) + (prompts && !texts ? 21 : 0);
 }
 
+/* Where layers carry states along texts. */
+START_TEST(scans_end_at_whole_chunks) {
+    enum { WHOLE = 32 };
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    for (int texts = 0; texts < 20; texts++)
+        for (int64_t length = 2; length <= LONGEST; length += 7) {
+            set_up(&e, &o, &lm, texts, 3, length);
+            e.recurs = lm.recurs = true;
+            for (int launches = 0, left = 1; left && launches < 100; launches++) {
+                lm.n = lm.nrows = 0;
+                launch_fill(&e);
+                left = 0;
+                for (int i = 0; i < texts; i++)
+                    active[i]->fed = active[i]->n - 1;
+                for (int i = texts; i < e.nactive; i++) {
+                    const struct sequence *s = active[i];
+                    bool ends = s->fed + 1 >= s->n, few = s->fed - s->had < WHOLE;
+                    EXPECT(ends || few || s->fed % WHOLE == 0);
+                    left |= s->fed + 1 < s->n;
+                }
+            }
+            for (int i = texts; i < e.nactive; i++)
+                EXPECT(active[i]->fed + 1 >= active[i]->n);
+        }
+}
+END_TEST
+
 /* Prompts go beside texts or apart from them, as takes less; texts then have every second launch.
  */
 START_TEST(the_cheaper_way_is_gone) {
@@ -209,6 +238,7 @@ int main(void) {
     tcase_add_test(c, each_tile_has_as_many_texts);
     tcase_add_test(c, some_stay_together);
     tcase_add_test(c, prompts_alone_take_all);
+    tcase_add_test(c, scans_end_at_whole_chunks);
     tcase_add_test(c, the_cheaper_way_is_gone);
     tcase_add_test(c, chunks_grow_where_they_may);
     suite_add_tcase(suite, c);
