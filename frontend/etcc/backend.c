@@ -214,7 +214,8 @@ static bool asks_for_queue(const et_graph *g) {
 
 /* The program to generate code for: split into variants where that pays. Where tasks may be queued
  * or not, all may be claimed or dealt: tiles, and a weight stream, are others where it is known
- * from the start that no task is queued. */
+ * from the start that no task is queued. A queue is compared with claims alone: the simulator does
+ * not see how uneven tiles are where a tensor decides, which both even out. */
 static et_program *lower(et_graph *g, et_program *from, const et_options *o,
                          const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     et_program *p = lower_once(g, from, o, passes, narrow, ctx);
@@ -227,7 +228,10 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     fixed.schedule = ET_SCHEDULE_CLAIMED;
     fixed.claims_chosen = true;
     et_program *claimed = lower_once(g, NULL, o, &fixed, narrow, ctx);
-    if (queued && claimed && !et_is_better_than_queued(claimed, &fixed, p, passes)) return p;
+    if (queued && claimed &&
+        (came_out(o, claimed) == ET_SCHEDULE_STATIC ||
+         !et_is_better_than_queued(claimed, &fixed, p, passes)))
+        return p;
     return stream_or_claim(g, claimed, o, &fixed);
 }
 
