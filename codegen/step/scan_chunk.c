@@ -304,12 +304,14 @@ static val product(const struct chunk *k, const struct matrix *m, const struct m
     cg *g = k->c->g;
     val sum = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)et_layout_sums(k->l)));
     bool dealt = m->k != 1 && n->k != 1;
+    g->finite = true; /* a chunk with an infinity is NaN from its first row on (GRAMMAR.md) */
     for (int u = 0; u * k->unit < size; u++) {
         val a[8], b[8];
         fragment(k, &k->l->m, k->lane_m, m, u, dealt, a);
         fragment(k, &k->l->n, k->lane_n, n, u, dealt, b);
         sum = g->family->multiply(g, k->fr, K, b, a, sum);
     }
+    g->finite = false;
     return sum;
 }
 

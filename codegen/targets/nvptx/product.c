@@ -1,6 +1,7 @@
 /* Matrix products: mma.sync, two instructions of 16 x 8 for the 16 x 16 of a fragment; and mma.sp,
  * where one operand has two of every four k. */
 #include "codegen/targets/nvptx/nvptx.h"
+#include <math.h>
 
 /* Rows of the instruction are m: lane l has l / 4 and l / 4 + 8. Its columns are n: lane l has
  * column l / 4 of each instruction j as its value j. Of the result lane l has columns l % 4 * 2 and
@@ -119,21 +120,22 @@ static val rounded(cg *g, val v, val *out_value) {
 /* An f32 as the sum of two of tf32, exact to 2^-24; FINITE is the first, or zero where V is
  * infinite: what an infinity is multiplied by has a second part, which may be zero. */
 static void split(cg *g, val v, val *high, val *low, val *finite) {
-    val x = LLVMBuildBitCast(g->b, v, g->f32, ""), top, rest;
-    val infinite = cg_i32(g, 0x7f800000), most = cg_i32(g, 0x7f7fe000);
-    val bits = LLVMBuildBitCast(g->b, v, g->i32, "");
-    val size = LLVMBuildAnd(g->b, bits, cg_i32(g, INT32_MAX), "");
-    val is = cg_icmp(g, LLVMIntEQ, size, infinite);
-    val word = rounded(g, x, &top);
-    /* The largest numbers are not rounded up to infinity. */
-    val over = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntUGT, size, most),
-                            cg_icmp(g, LLVMIntULT, size, infinite), "");
-    val sign = LLVMBuildAnd(g->b, bits, cg_i32(g, INT32_MIN), "");
-    *high = cg_select(g, over, LLVMBuildOr(g->b, sign, most, ""), word);
-    *finite = cg_select(g, is, cg_i32(g, 0), *high);
-    top = LLVMBuildBitCast(g->b, *finite, g->f32, "");
-    val left = cg_select(g, is, cg_f32(g, 0), LLVMBuildFSub(g->b, x, top, ""));
-    *low = rounded(g, left, &rest);
+    const double most = 0x1.ffdffep+127; /* more is rounded up to infinity */
+    val x = LLVMBuildBitCast(g->b, v, g->f32, ""), first, rest;
+    if (g->finite) {
+        *high = *finite = rounded(g, x, &first);
+        *low = rounded(g, LLVMBuildFSub(g->b, x, first, ""), &rest);
+        return;
+    }
+
+    val size = cg_call(g, "llvm.fabs", 1, &g->f32, 1, &x);
+    val is = LLVMBuildFCmp(g->b, LLVMRealOEQ, size, cg_f32(g, INFINITY), "");
+    x = cg_select(g, is, cg_f32(g, 0), x);
+    val up = cg_call(g, "llvm.maximum", 1, &g->f32, 2, (val[]){x, cg_f32(g, -most)});
+    *finite =
+        rounded(g, cg_call(g, "llvm.minimum", 1, &g->f32, 2, (val[]){up, cg_f32(g, most)}), &first);
+    *high = cg_select(g, is, LLVMBuildBitCast(g->b, v, g->i32, ""), *finite);
+    *low = rounded(g, LLVMBuildFSub(g->b, x, first, ""), &rest);
 }
 
 /* (a + a') (b + b') without a' b', the smallest terms first. */
