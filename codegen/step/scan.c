@@ -403,7 +403,8 @@ void cg_step_scan(cg *g, const et_step *s) {
     c.key = cg_fresh_var(g, "key", most);
     c.later = et_var_add(g->x, "later", et_var_extent(g->x, s->rvar));
     const char *why;
-    if (s->chunk && !et_scan_chunk_of(g->x, s, g->p->workgroup, s->chunk, &c.chunk, &why))
+    if (s->chunk &&
+        !et_scan_chunk_of(g->x, s, g->p->workgroup, g->t->wave, s->chunk, &c.chunk, &why))
         et_bug("%s: %s", g->f->name, why);
     find_places(&c);
     c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");

@@ -4,14 +4,14 @@
  * next chunk has is loaded while this one is multiplied. The triangular system is solved by a
  * work-item for each result. */
 #include "codegen/step/scan.h"
-#include "ir/base/diag.h"
 #include <string.h>
 
-enum { K = ET_SCAN_LANE_K, PIECES = 64, SIDE = 16, MOST_TILES = 8 };
+enum { K = ET_SCAN_LANE_K, SIDE = ET_SCAN_CHUNK_UNIT };
 
 /* What a work-item has loaded of a chunk, for LDS. */
 struct pieces {
-    val outs[PIECES], looks[PIECES], along[PIECES], added[PIECES], kept, sees;
+    val outs[ET_SCAN_PIECES], looks[ET_SCAN_PIECES], along[ET_SCAN_PIECES], added[ET_SCAN_PIECES];
+    val kept, sees;
 };
 
 struct chunk {
@@ -304,7 +304,7 @@ static val product(const struct chunk *k, const struct matrix *m, const struct m
     cg *g = k->c->g;
     val sum = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)et_layout_sums(k->l)));
     bool dealt = m->k != 1 && n->k != 1;
-    g->finite = true; /* a chunk with an infinity is NaN from its first row on (GRAMMAR.md) */
+    g->finite = true; /* a chunk with an infinity may be NaN from its first row on (GRAMMAR.md) */
     for (int u = 0; u * k->unit < size; u++) {
         val a[8], b[8];
         fragment(k, &k->l->m, k->lane_m, m, u, dealt, a);
@@ -324,7 +324,6 @@ struct tiles {
 static struct tiles deal(const struct chunk *k, int rows, int columns) {
     struct tiles t = {.columns = columns, .all = rows * columns};
     t.each = (t.all + k->waves - 1) / k->waves;
-    if (t.each > MOST_TILES) et_bug("a chunk of %d tiles", t.all);
     t.first = cg_muli(k->c->g, k->c->g->wave, t.each);
     return t;
 }
@@ -375,7 +374,7 @@ static void multiply_all(const struct chunk *k) {
     const et_scan_chunk *c = k->of;
     int rows = (c->form.sees.id ? 2 : 1) * c->rows / SIDE, columns = (c->rows + c->results) / SIDE;
     struct tiles t = deal(k, rows, columns);
-    val sum[MOST_TILES], row, column;
+    val sum[ET_SCAN_TILES], row, column;
     for (int i = 0; i < t.each; i++) {
         cg_if in;
         bool guarded = begin_guard(k, &t, i, &in);
@@ -540,9 +539,6 @@ static void begin(struct chunk *k, cg_scan *c) {
     k->group = dealt(g, &k->l->k);
     k->sum_m = dealt(g, &k->l->sum_m);
     k->sum_n = dealt(g, &k->l->sum_n);
-    if (items(k, k->of->rows * k->of->elements / K) > PIECES ||
-        items(k, k->of->rows * k->of->results) > PIECES)
-        et_bug("a chunk of %d rows", k->of->rows);
 }
 
 /* The chunk at ROW, which LDS has, and what the one behind it loads. */

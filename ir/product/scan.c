@@ -147,8 +147,21 @@ static int padded(int words, int extra) {
     return (words + 31 - extra) / 32 * 32 + extra;
 }
 
-bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int rows, et_scan_chunk *out,
-                      const char **out_why) {
+static int largest(int a, int b) {
+    return a > b ? a : b;
+}
+
+/* Is what a wave multiplies, and a work-item loads, no more than code is emitted for? */
+static bool is_small(const et_scan_chunk *c, int items, int wave) {
+    int rows = c->rows / ET_SCAN_CHUNK_UNIT, results = c->results / ET_SCAN_CHUNK_UNIT,
+        elements = c->elements / ET_SCAN_CHUNK_UNIT;
+    int tiles = largest((c->form.sees.id ? 2 : 1) * rows * (rows + results), results * elements);
+    int words = c->rows * largest(c->elements / ET_SCAN_LANE_K, c->results);
+    return tiles <= items / wave * ET_SCAN_TILES && words <= items * ET_SCAN_PIECES;
+}
+
+bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int wave, int rows,
+                      et_scan_chunk *out, const char **out_why) {
     int64_t results = 0, elements = 0;
     *out = (et_scan_chunk){.rows = rows};
     if (!et_scan_form_of(x, s, &out->form, out_why)) return false;
@@ -160,6 +173,7 @@ bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int rows, et_sca
         return no(out_why, "its rows, results and elements are no multiples of 16");
     out->results = (int)results;
     out->elements = (int)elements;
+    if (!is_small(out, items, wave)) return no(out_why, "a chunk is too large for its waves");
     out->pitch = padded(out->elements, 16);
     out->outs = take(out, (out->form.sees.id ? 2 : 1) * rows * out->pitch);
     out->along = take(out, (rows + out->results) * out->pitch);
@@ -178,7 +192,8 @@ bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int rows, et_sca
 bool et_scan_suits(const et_product_cx *g, const et_step *s, const char **out_why) {
     et_scan_chunk c;
     const et_fragment *fr = et_target_fragment(g->t, ET_F32);
-    if (!et_scan_chunk_of(g->x, s, g->p->workgroup, s->chunk, &c, out_why)) return false;
+    if (!et_scan_chunk_of(g->x, s, g->p->workgroup, g->t->wave, s->chunk, &c, out_why))
+        return false;
     if (s->chunk & (s->chunk - 1) || s->chunk > g->t->wave)
         return no(out_why, "a chunk has a power of two of rows, one for each lane at most");
     if (!fr || et_layout_groups(fr->layout) * ET_SCAN_LANE_K > ET_SCAN_CHUNK_UNIT)

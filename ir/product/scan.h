@@ -26,6 +26,8 @@
 enum {
     ET_SCAN_CHUNK_UNIT = 16, /* rows, results and elements are multiples of it */
     ET_SCAN_LANE_K = 4,      /* of a product, next to each other in a lane */
+    ET_SCAN_TILES = 8,       /* of a product that a wave has, at most */
+    ET_SCAN_PIECES = 64,     /* of a matrix that a work-item loads, at most */
 };
 
 typedef struct {
@@ -50,9 +52,9 @@ typedef struct {
     int words;
 } et_scan_chunk;
 
-/* The same for a step of which ITEMS work-items have a tile; ROWS of a chunk. */
-bool et_scan_chunk_of(et_exprs *, const et_step *, int items, int rows, et_scan_chunk *out,
-                      const char **out_why);
+/* The same for a step of which ITEMS work-items, in waves of WAVE, have a tile; ROWS of a chunk. */
+bool et_scan_chunk_of(et_exprs *, const et_step *, int items, int wave, int rows,
+                      et_scan_chunk *out, const char **out_why);
 
 /* Can S, which has a chunk, be done so on the context's target, in its scratch? */
 bool et_scan_suits(const et_product_cx *, const et_step *, const char **out_why);

@@ -114,7 +114,8 @@ static bool choose_chunk(et_tiler *t, et_step *s) {
     int64_t lo, hi;
     et_span(t->x, s->rextent, &lo, &hi);
     for (int rows = MOST_CHUNK; rows >= ET_SCAN_CHUNK_UNIT; rows /= 2) {
-        if (hi < 2 * rows || !et_scan_chunk_of(t->x, s, m->waves * m->wave_size, rows, &c, &why) ||
+        if (hi < 2 * rows ||
+            !et_scan_chunk_of(t->x, s, m->waves * m->wave_size, m->wave_size, rows, &c, &why) ||
             4 * c.words > m->lds_bytes - ET_LDS_OWN)
             continue;
         s->chunk = rows;

@@ -151,8 +151,12 @@ static void chunks(const struct chunked *c) {
     s->to = kit_place(ET_LOAD_TENSOR, out, 3, of_out);
     et_scan_chunk of;
     const char *why;
-    ck_assert_msg(et_scan_chunk_of(x, s, k.p->workgroup, c->chunk, &of, &why), "%s", why);
+    ck_assert_msg(et_scan_chunk_of(x, s, k.p->workgroup, kit_wave(), c->chunk, &of, &why), "%s",
+                  why);
+    if (of.rows + of.results >= 96) /* too much for one wave: refused, and not emitted */
+        ck_assert(!et_scan_chunk_of(x, s, k.p->workgroup, k.p->workgroup, c->chunk, &of, &why));
     s->chunk = c->chunk;
+    ck_assert(et_scan_chunk_of(x, s, k.p->workgroup, kit_wave(), c->chunk, &of, &why));
     s->scratch = et_local_add(k.p, f, "part", ET_F32, 1, &of.words, of.words);
     kit_grid(&k, f, &H, -1);
     kit_check(&k, "cus=2:xcds=1", syms);
