@@ -271,33 +271,40 @@ static void put_parts(struct out *o) {
         }
 }
 
-/* How many rows of queries, numbered by the symbol NAME, a tile has at most; 0: they have tiles of
- * their own. */
-static int tile_of(const struct out *o, const char *name) {
+static bool names_symbol(et_exprs *x, et_expr e, const char *name) {
+    for (int y = 0; y < et_sym_count(x); y++)
+        if (!strcmp(et_sym_name(x, y), name) && et_expr_has(x, e, ET_X_SYM, y)) return true;
+    return false;
+}
+
+/* How many rows, numbered by the symbol NAME, steps of a KIND take at most: of queries a tile,
+ * where rows have no tiles of their own; of a scan a chunk, where it has chunks; or else 0. */
+static int rows_of(const struct out *o, const char *name, et_step_kind kind) {
     const et_program *p;
     int most = 0;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         for (int f = 0; f < p->nfuncs; f++)
             for (int k = 0; k < p->funcs[f].nsteps; k++) {
                 const et_step *s = &p->funcs[f].steps[k];
-                if (s->kind != ET_STEP_ATTEND || s->rows <= most) continue;
-                for (int y = 0; y < et_sym_count(p->g->exprs); y++)
-                    if (!strcmp(et_sym_name(p->g->exprs, y), name) &&
-                        et_expr_has(p->g->exprs, s->ilive, ET_X_SYM, y))
-                        most = s->rows;
+                bool scan = kind == ET_STEP_SCAN;
+                int rows = scan ? s->chunk : s->rows;
+                if (s->kind == kind && rows > most &&
+                    names_symbol(p->g->exprs, scan ? s->rextent : s->ilive, name))
+                    most = rows;
             }
     return most;
 }
 
 static void put_symbol(struct out *o, int i) {
     const char *name = et_sym_name(o->g->x, i);
-    int tile = tile_of(o, name);
+    int tile = rows_of(o, name, ET_STEP_ATTEND), chunk = rows_of(o, name, ET_STEP_SCAN);
     int64_t lo, hi;
     et_sym_range(o->g->x, i, &lo, &hi);
     put(o, "%s{\"name\": ", i ? ", " : "");
     put_name(o, name);
     put(o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64, lo, hi);
     if (tile) put(o, ", \"tile\": %" PRId64, tile < hi ? tile : hi);
+    if (chunk) put(o, ", \"chunk\": %d", chunk);
     put(o, "}");
 }
 

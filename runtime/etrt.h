@@ -169,6 +169,8 @@ typedef struct etrt_dim_info {
     int64_t lo, hi; /* bounds, both included */
     int64_t tile;   /* so many values next to each other share what they read, where they read the
                        same;   0: none do */
+    int64_t chunk;  /* so many values next to each other, from one that this divides on, are summed
+                       up together where a text has all of them, with other sums;   0: none are */
 } etrt_dim_info;
 typedef struct etrt_tensor_info {
     const char *name;

@@ -51,7 +51,7 @@
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
  *   "models": [                            // only where there are several
  *     { "name": "llama", "from": 0, "to": 500000, "done": 64 } ],
- *   "symbols": [ { "name": "N", "lo": 1, "hi": 64, "tile": 16 } ],
+ *   "symbols": [ { "name": "N", "lo": 1, "hi": 64, "tile": 16, "chunk": 32 } ],
  *   "tensors": [                           // order = order of pointers in the kernarg segment
  *     { "name": "tokens", "kind": "input", "dtype": "i32", "shape": ["N"] },
  *     { "name": "wq", "kind": "weight", "dtype": "bf16", "shape": [4, 256, 256],

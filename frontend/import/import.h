@@ -44,6 +44,7 @@ struct imp_options {
     int64_t page, pages;  /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                              for every position of every slot */
     int64_t snapshots;    /* rows of states behind those of slots, of layers that carry some */
+    bool snapshots_if;    /* as many as slots, where there are such layers */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
     const char *activations; /* what products of quantised weights round their rows to: "fp8", or
                                 NULL: they do not */

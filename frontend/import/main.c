@@ -7,6 +7,7 @@
 #include "runtime/files/input.h"
 #include "runtime/files/output.h"
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,16 @@ static bool take_name(void *options, const char *name) {
     if (!is_name(name) || is_keyword(name) || strlen(name) >= sizeof o->name) return false;
     snprintf(o->name, sizeof o->name, "%s", name);
     return true;
+}
+
+static bool take_snapshots(void *options, const char *text) {
+    struct imp_options *o = options;
+    char *end;
+    o->snapshots_if = !strcmp(text, "slots");
+    if (o->snapshots_if) return true;
+    errno = 0;
+    o->snapshots = strtoll(text, &end, 10);
+    return end > text && !*end && !errno && o->snapshots >= 1 && o->snapshots <= 1 << 20;
 }
 
 static const char *frequency_name(int i) {
@@ -140,7 +151,8 @@ static bool rounds_results(const struct imp_options *o, const struct imp_filled 
 /* Is there anything that --snapshots is about? */
 static bool keeps_states(const struct imp_options *o, const struct imp_filled *filled,
                          const struct imp_config *c, const char *architecture) {
-    if (!o->snapshots || strstr(filled->text, "\nstate snapshots : ")) return true;
+    if (!o->snapshots || o->snapshots_if || strstr(filled->text, "\nstate snapshots : "))
+        return true;
     imp_error(c->report, "etimport",
               "--snapshots %lld: no layer of this %s carries a state along a text",
               (long long)o->snapshots, architecture);
@@ -245,10 +257,10 @@ static const cli_option options[] = {
      .lo = 1, .hi = 1 << 20},
     {"pages", 0, CLI_INT, "N", TO(pages),
      "how many pages there are (as many as all slots can fill)", .lo = 1, .hi = 1 << 30},
-    {"snapshots", 0, CLI_INT, "N", TO(snapshots),
-     "of layers that carry states: room for so many copies of what a slot keeps of a text, so that "
-     "texts with the same beginning go on from there (0)",
-     .lo = 1, .hi = 1 << 20},
+    {"snapshots", 0, CLI_TAKE, "1..1048576|slots", .take = take_snapshots,
+     .help = "of layers that carry states: room for so many copies of what a slot keeps of a text, "
+             "so that texts with the same beginning go on from there (none); slots: one for each "
+             "slot, where there are such layers"},
     {"sample", 0, CLI_TEXT, NULL, TO(sample),
      "choose the next tokens on the device: the likeliest, or in all ways that etllm knows",
      .names = sample_name},
@@ -283,6 +295,7 @@ static int run(void *read) {
     struct imp_options *o = read;
     struct imp_report report = {0, 0};
     if (!*o->name) default_name(o);
+    if (o->snapshots_if) o->snapshots = o->slots;
     bool ok = import(o, &report);
     imp_report_end(&report);
     return ok ? 0 : 1;

@@ -18,7 +18,7 @@ etrt_status etrt_model_dim(const etrt_model *m, int index, etrt_dim_info *out) {
     if (index < 0 || index >= m->manifest.nsymbols)
         return etrt_fail(ETRT_RANGE, "%s has %d dims", m->manifest.model, m->manifest.nsymbols);
     const struct etrt_symbol *s = &m->manifest.symbols[index];
-    *out = (etrt_dim_info){s->name, s->lo, s->hi, s->tile};
+    *out = (etrt_dim_info){s->name, s->lo, s->hi, s->tile, s->chunk};
     return ETRT_OK;
 }
 

@@ -9,14 +9,13 @@ static bool is_reading(const struct sequence *s) {
     return s->n - s->fed > 1;
 }
 
-/* Scans go through rows of a prompt together from a position that CHUNK divides to the next one
- * (codegen/step/scan_chunk.c), and through others one by one, with other sums: what a launch has of
- * a prompt ends at such a position, unless the prompt ends or there is room for less. */
+/* Scans may go through rows of a prompt together from a position that CHUNK divides to the next
+ * one, and through others one by one, with other sums: what a launch has of a prompt ends at such a
+ * position, unless the prompt ends or there is room for less. */
 static int64_t whole_chunks(const struct engine *e, const struct sequence *s, int64_t most) {
-    enum { CHUNK = 32 };
-    int64_t at = (int64_t)s->fed, left = (int64_t)s->n - at;
-    int64_t whole = (at + most) / CHUNK * CHUNK - at;
-    if (!e->recurs || most >= left - 1) return most;
+    int64_t at = (int64_t)s->fed, left = (int64_t)s->n - at, chunk = e->lm->chunk;
+    if (!chunk || most >= left - 1) return most;
+    int64_t whole = (at + most) / chunk * chunk - at;
     return whole > 0 || s->fed > s->had ? whole : most;
 }
 

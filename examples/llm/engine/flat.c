@@ -29,8 +29,8 @@ bool flat_open(struct lm *lm, const char *kernel, char *err) {
                             kernel, names[i]);
     lm->flat = true;
     lm->typed = lm_has_input(lm, "types", 1);
-    lm->max_tokens = lm_most_of(lm, "N");
-    lm->slots = lm->max_rows = lm_most_of(lm, "S");
+    lm->max_tokens = lm_dim(lm, "N").hi;
+    lm->slots = lm->max_rows = lm_dim(lm, "S").hi;
     if (lm->max_tokens < 2 || lm->slots < 1)
         return llm_fail(err, "%s: has no dims \"N\" and \"S\" for texts", kernel);
     if (!lm_set_dim(lm, "N", lm->max_tokens, err) || !read_result(lm, kernel, err)) return false;

@@ -58,7 +58,7 @@ static bool read_steps(struct lm *lm, const char *kernel, char *err) {
     int64_t chosen[ETRT_MAX_RANK];
     int rank;
     lm->steps = 1;
-    lm->max_steps = lm_most_of(lm, "STEPS");
+    lm->max_steps = lm_dim(lm, "STEPS").hi;
     if (!lm->max_steps || !lm_has(lm, ETRT_STATE, ETRT_I32, 2, "likeliest")) {
         lm->max_steps = 0;
         return true;
@@ -75,11 +75,11 @@ static bool read_picks(struct lm *lm, char *err) {
     int64_t mask[ETRT_MAX_RANK];
     int rank;
     p->likeliest = lm->max_steps > 0 || lm_has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
-    p->most = lm_most_of(lm, "PICKS");
-    p->most_changes = lm_most_of(lm, "CHANGES");
-    p->most_masks = lm_most_of(lm, "MASKS");
-    p->most_few = lm_most_of(lm, "FEW");
-    p->most_blocks = lm_most_of(lm, "BLOCKS");
+    p->most = lm_dim(lm, "PICKS").hi;
+    p->most_changes = lm_dim(lm, "CHANGES").hi;
+    p->most_masks = lm_dim(lm, "MASKS").hi;
+    p->most_few = lm_dim(lm, "FEW").hi;
+    p->most_blocks = lm_dim(lm, "BLOCKS").hi;
     p->all = p->most && p->most_changes && p->most_masks &&
              lm_has(lm, ETRT_OUTPUT, ETRT_I32, 1, "next") && lm_has_input(lm, "pick", 2) &&
              lm_has(lm, ETRT_INPUT, ETRT_F32, 2, "pick_how") && lm_has_input(lm, "change", 2) &&
@@ -92,7 +92,7 @@ static bool read_picks(struct lm *lm, char *err) {
 
 /* How many rows of logits a launch gives: one for each token, or for each that is asked for. */
 static bool read_rows(struct lm *lm, char *err) {
-    lm->max_rows = lm_most_of(lm, "ROWS");
+    lm->max_rows = lm_dim(lm, "ROWS").hi;
     lm->by_asking = lm->max_rows && lm_has_input(lm, "asked", 1);
     if (lm->by_asking) return lm_set_dim(lm, "ROWS", lm->max_rows, err);
     lm->max_rows = lm->max_tokens;
@@ -144,8 +144,10 @@ static bool read_carried(struct lm *lm, bool cached, const char *kernel, char *e
 static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     int64_t cache[ETRT_MAX_RANK];
     int cache_rank;
-    lm->max_tokens = lm_most_of(lm, "N");
-    lm->tile = lm_tile_of(lm, "N");
+    etrt_dim_info tokens = lm_dim(lm, "N");
+    lm->max_tokens = tokens.hi;
+    lm->tile = tokens.tile > 1 ? tokens.tile : 1;
+    lm->chunk = tokens.chunk;
     if (!lm->max_tokens)
         return llm_fail(err, "%s: no dim \"N\": not a decoder from etimport", kernel);
     if (!lm_set_dim(lm, "N", lm->max_tokens, err) || !read_rows(lm, err) ||

@@ -73,6 +73,8 @@ struct lm {
     int64_t max_tokens; /* most one launch takes */
     int64_t
         tile; /* so many tokens next to each other share keys, where they are of one text; or 1 */
+    int64_t chunk;      /* of so many from a position that this divides on, states go along all at
+                           once, with other sums; 0: one by one */
     int64_t slots;      /* sequences whose keys and values fit */
     int64_t context;    /* positions of each, which all the pages must hold where there are pages */
     int64_t page;       /* positions of a page; 0: no pages, each slot has memory of its own */

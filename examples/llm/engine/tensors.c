@@ -75,22 +75,13 @@ int64_t lm_weight_rows(const struct lm *lm, const char *name) {
     return shape[0];
 }
 
-int64_t lm_most_of(const struct lm *lm, const char *dim) {
+etrt_dim_info lm_dim(const struct lm *lm, const char *dim) {
     etrt_dim_info info;
     char name[LM_NAME];
     lm_named(lm, dim, name);
     for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
-        if (!strcmp(info.name, name)) return info.hi;
-    return 0;
-}
-
-int64_t lm_tile_of(const struct lm *lm, const char *dim) {
-    etrt_dim_info info;
-    char name[LM_NAME];
-    lm_named(lm, dim, name);
-    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
-        if (!strcmp(info.name, name) && info.tile > 1) return info.tile;
-    return 1;
+        if (!strcmp(info.name, name)) return info;
+    return (etrt_dim_info){0};
 }
 
 bool lm_set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {

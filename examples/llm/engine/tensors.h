@@ -18,10 +18,8 @@ bool lm_has_state(const struct lm *, const char *name);
 const char *lm_carried(const struct lm *, int i);
 /* How many rows the weight NAME has, a matrix; 0: there is none. */
 int64_t lm_weight_rows(const struct lm *, const char *name);
-/* The upper bound of a dim, or 0. */
-int64_t lm_most_of(const struct lm *, const char *dim);
-/* How many of its values share what they read, where they read the same (etrt.h); 1: none. */
-int64_t lm_tile_of(const struct lm *, const char *dim);
+/* What the kernel tells of a dim; all 0 where there is none. */
+etrt_dim_info lm_dim(const struct lm *, const char *dim);
 bool lm_set_dim(struct lm *, const char *dim, int64_t n, char *err);
 /* At the current dims. */
 bool lm_shape(const struct lm *, const char *name, int64_t out[ETRT_MAX_RANK], int *rank,

@@ -73,26 +73,13 @@ static bool convert(const struct prepare_options *o, const char *cache, struct p
     return llm_fail(err, "%s: %s", out->folder, strerror(errno));
 }
 
-/* Does a layer of that .etg carry a state along texts? */
-static bool carries(const char *etg) {
-    char *line = NULL;
-    size_t room = 0;
-    bool found = false;
-    FILE *f = fopen(etg, "r");
-    while (f && !found && getline(&line, &room, f) > 0)
-        found = strstr(line, " = scan(") != NULL;
-    free(line);
-    if (f) fclose(f);
-    return found;
-}
-
-/* Of what layers carry along texts there are as many snapshots as slots. */
+/* Of what layers carry along texts there are as many snapshots as slots. Tokens are drawn in the
+ * kernel: the host takes longer for one than a small model (bench/results/h200_serve.md). */
 static bool import(const struct prepare_options *o, int64_t room, const char *folder,
                    const char *etg, const char *log, char *err) {
-    enum { SLOTS = 16 }; /* that etimport has where nobody says */
-    char context[32], cache[48], slots[32], launch[32], snapshots[32];
-    const char *argv[16] = {"etimport", folder, "-o", etg};
-    int n = 4;
+    char context[32], cache[48], slots[32], launch[32];
+    const char *argv[16] = {"etimport", folder, "-o", etg, "--snapshots=slots"};
+    int n = 5;
     enum vectors_by by;
     if (!vectors_by(folder, &by, err)) return false;
     snprintf(context, sizeof context, "--context=%lld", (long long)o->context);
@@ -104,11 +91,7 @@ static bool import(const struct prepare_options *o, int64_t room, const char *fo
     if (o->slots) argv[n++] = slots;
     if (o->launch) argv[n++] = launch;
     if (by != VECTORS_BY_TEXTS) argv[n++] = "--logits=asked";
-    if (!tool_run(argv, log, err)) return false;
-    if (!carries(etg)) return true;
-    snprintf(snapshots, sizeof snapshots, "--snapshots=%lld",
-             (long long)(o->slots ? o->slots : SLOTS));
-    argv[n] = snapshots;
+    if (by == VECTORS_NOT) argv[n++] = "--sample=all";
     return tool_run(argv, log, err);
 }
 
@@ -141,13 +124,18 @@ static bool compile(const struct prepare_options *o, int64_t room, const struct 
     return ok;
 }
 
-/* Launches of models that give vectors or scores are full of texts; an encoder's hold whole ones,
- * of which one can be as long as the context. */
-static bool fill_in(struct prepare_options *o, const char *folder, char *err) {
-    enum { TOKENS = 512, TEXTS = 32 };
+/* A quarter of a launch is what a prompt has of it beside texts. Launches of models that give
+ * vectors or scores are full of texts; an encoder's hold whole ones, of which one can be as long as
+ * the context. */
+static bool fill_in(struct prepare_options *o, const char *folder, const struct lm_device *device,
+                    char *err) {
+    enum { TOKENS = 512, TEXTS = 32, OF_TEXTS = 256 };
     enum vectors_by by;
     if (!vectors_by(folder, &by, err)) return false;
-    if (by == VECTORS_NOT) return true;
+    if (by == VECTORS_NOT) {
+        if (!o->launch && !device->emulated) o->launch = OF_TEXTS;
+        return true;
+    }
     if (!o->slots) o->slots = TEXTS;
     if (!o->launch) o->launch = by == VECTORS_BY_TEXTS && o->context ? o->context : TOKENS;
     return true;
@@ -160,10 +148,10 @@ bool prepare(const struct prepare_options *given, struct prepared *out, char *er
     double began = lm_now();
     *err = 0;
     if (!cache_folder(o, cache, err) || !convert(o, cache, out, err)) return false;
-    if (!fill_in(o, out->folder, err)) return false;
     if (!lm_device(o->device, &device, err)) return false;
+    if (!fill_in(o, out->folder, &device, err)) return false;
     int64_t room = o->context ? 0 : room_of(o, out->folder, &device);
-    snprintf(text, sizeof text, "%s snapshots %s %lld %lld %lld %lld%s%s%s", ETCC_VERSION,
+    snprintf(text, sizeof text, "%s drawn %s %lld %lld %lld %lld%s%s%s", ETCC_VERSION,
              device.target, (long long)o->context, (long long)room, (long long)o->slots,
              (long long)o->launch, o->resident ? " resident" : "", o->same_sums ? " same-sums" : "",
              many_tilings(o, &device) ? " variants" : "");

@@ -18,7 +18,7 @@ struct prepare_options {
     int64_t context; /* 0: what the model knows, at most 8,192, as far as the device has memory */
     int64_t slots;   /* 0: as etimport has them */
     int beside;      /* as many models share the device's memory; 0: it is alone */
-    int64_t launch;  /* most tokens of a launch; 0: as etimport has it */
+    int64_t launch;  /* most tokens of a launch; 0: 256, of an emulator as etimport has it */
     bool resident;   /* the kernel can stay on the device */
     bool same_sums;  /* a token has the same bits in any launch (etcc --same-sums) */
 };

@@ -30,7 +30,7 @@ struct etrt_pacing {
 struct etrt_symbol {
     char *name;
     int model; /* it is a dim of; 0 where there is one */
-    int64_t lo, hi, tile;
+    int64_t lo, hi, tile, chunk;
 };
 
 struct etrt_loop {

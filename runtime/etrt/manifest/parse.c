@@ -209,6 +209,8 @@ static etrt_status parse_symbol(struct etrt_parser *p, const struct etrt_json_at
     if (st == ETRT_OK) st = etrt_json_int(at, object, "hi", s->lo, INT32_MAX, &s->hi);
     if (st == ETRT_OK && json_object_get(object, "tile"))
         st = etrt_json_int(at, object, "tile", 0, s->hi, &s->tile);
+    if (st == ETRT_OK && json_object_get(object, "chunk"))
+        st = etrt_json_int(at, object, "chunk", 0, s->hi, &s->chunk);
     if (st != ETRT_OK) return st;
     for (int k = 0; k < i; k++)
         if (strcmp(p->names[k], s->name) == 0)

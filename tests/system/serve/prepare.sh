@@ -12,6 +12,8 @@ grep -q 'compiling for gfx' first.log || die "nothing was compiled: $(cat first.
 once "$stories" second.log | cmp - said || die 'another text the second time'
 [ ! -s second.log ] || die "something was done again: $(cat second.log)"
 
+grep -aq '"name": "PICKS"' cache/kernel-*/kernel.hsaco || die 'tokens are not drawn in the kernel'
+
 "$bin/../tests/unit/gguf/make_gguf" "$stories" tales.gguf bf16
 echo 'Once upon a time' | "$bin/etllm" run tales.gguf --cache cache --context 128 --slots 2 --max-tokens 12 > said.gguf 2> gguf.log ||
     die "$(cat gguf.log)"

@@ -135,6 +135,7 @@ for _ in $(seq 1200); do
 done
 address=$(sed -n 's/^etllm: listening on //p' server.log)
 good /props '' '"total_slots":3' '"snapshots":3'
+grep -aq '"name": "N", [^}]*"chunk": 32}' "$work"/cache/kernel-*/kernel.hsaco || die 'the manifest does not say how many rows are a chunk'
 stop
 
 # What does not fit together is refused.

@@ -79,6 +79,7 @@ static const struct {
      "is the place of no word", ETRT_FORMAT},
     {"\"lo\": 1, \"hi\": 1000", "\"lo\": 5, \"hi\": 4", "symbols[2].hi: 4", ETRT_FORMAT},
     {"\"hi\": 1000", "\"hi\": 4294967296", "symbols[2].hi", ETRT_FORMAT},
+    {"\"hi\": 1000", "\"hi\": 1000, \"chunk\": 1001", "symbols[2].chunk: 1001", ETRT_FORMAT},
     {"\"hi\": 1000", "\"hi\": 1e3", "symbols[2].hi: must be an integer", ETRT_FORMAT},
     {"\"name\": \"N\"", "\"name\": \"B\"", "second symbol B", ETRT_FORMAT},
     {"\"name\": \"N\"", "\"name\": \"a/b\"", "\"a/b\" is not made of", ETRT_FORMAT},
