@@ -158,6 +158,10 @@ etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_mo
 /* The same for a file's BYTES in memory. They are copied: the caller may free IMAGE afterwards. */
 etrt_status etrt_model_load_memory(etrt_device *, const void *image, size_t bytes,
                                    etrt_model **out_model);
+/* The same of a second kernel of a model, on FIRST's device: weights that both lay out alike are
+ * FIRST's, in its memory, and what either is given both have. A file does not load again what the
+ * other has been given. FIRST may be unloaded before. ETRT_MISMATCH for another model's kernel. */
+etrt_status etrt_model_load_with(etrt_model *first, const char *path, etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
 /* As its source says; lives as long as the model. */
 const char *etrt_model_name(const etrt_model *);
@@ -202,7 +206,8 @@ etrt_status etrt_model_source(const etrt_model *, int index, int64_t slice, char
 /* Bytes of device memory. Tensors are allocated once, for the upper bounds of the dims; a launch
  * touches only the part of states, inputs and outputs that its dims give. */
 typedef struct etrt_memory {
-    uint64_t weights;                 /* of the model, shared by all its sessions */
+    uint64_t weights; /* of the model, shared by all its sessions; without those that are another
+                         kernel's (etrt_model_load_with) */
     uint64_t states, inputs, outputs; /* at the given dims */
     uint64_t workspace;
     uint64_t session; /* all that a session allocates */
@@ -387,9 +392,11 @@ etrt_status etrt_residence_open(etrt_session *, etrt_ranges, etrt_residence **ou
  * handle of the same source compiled with --occupancy=2, for all or some of its dims' values.
  * Models that have steps go by a plan, each on a part of the CUs by EACH, or beside each other on
  * all by BESIDE, whichever has been measured to be better; one alone has all by EACH. Inputs,
- * states and outputs are those of EACH, whichever kernel runs, weights each kernel's own.
- * ETRT_MISMATCH for a kernel of BESIDE that is of another model, ETRT_INVALID for two models of one
- * name or handle. */
+ * states and outputs are those of EACH, whichever kernel runs; weights are each kernel's own unless
+ * it was loaded by etrt_model_load_with. A launch of a session of EACH (etrt_submit, etrt_wait,
+ * etrt_cancel, but not by descriptor) is a step, which is how steps of models of one name are told
+ * apart. ETRT_MISMATCH for a kernel of BESIDE that is of another model, ETRT_INVALID for two models
+ * of one handle, ETRT_UNSUPPORTED for kernels of several models or devices. */
 etrt_status etrt_residence_open_each(etrt_session *const *each, etrt_session *const *beside,
                                      int count, etrt_residence **out_residence);
 /* Begin a step of MODEL (of the one that there is: its name or NULL), and return at once.

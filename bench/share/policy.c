@@ -145,6 +145,7 @@ static bool fill(const struct sh_options *o, const struct sh_policy *p, const st
         const struct etrt_tensor *t = &all->tensors[i];
         int64_t shape[ETRT_MAX_RANK], bytes;
         if (t->model != m->index || (t->kind != ETRT_INPUT && t->kind != ETRT_WEIGHT)) continue;
+        if (t->kind == ETRT_WEIGHT && etrt_model_given(m->kernel, i)) continue;
         ok = t->kind == ETRT_WEIGHT
                  ? give_weight(o, m, t, data, (size_t)t->max_bytes)
                  : sh_ok(t->name, etrt_session_shape(m->session, t, shape, &bytes)) &&
@@ -242,7 +243,7 @@ static bool open_half(const struct sh_options *o, struct sh_policy *p, int m) {
     struct sh_model *half = p->model[m].half = sh_alloc(sizeof *half);
     *half = (struct sh_model){.index = 0};
     memcpy(half->name, p->model[m].name, sizeof half->name);
-    return sh_ok(p->half[m], etrt_model_load(p->opened[m], p->half[m], &half->kernel)) &&
+    return sh_ok(p->half[m], etrt_model_load_with(p->model[m].kernel, p->half[m], &half->kernel)) &&
            sh_ok(p->half[m], etrt_session_create(half->kernel, &half->session)) &&
            (!(o->wait_limit > 0) ||
             sh_ok("--wait-limit", etrt_set_wait_limit(half->session, o->wait_limit))) &&

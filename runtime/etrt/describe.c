@@ -141,7 +141,10 @@ etrt_status etrt_manifest_memory(const struct etrt_manifest *mf, const int64_t *
 
 etrt_status etrt_model_memory(const etrt_model *m, const int64_t *dims, etrt_memory *out) {
     if (!m || !out) return etrt_fail(ETRT_INVALID, "etrt_model_memory: NULL argument");
-    return etrt_manifest_memory(&m->manifest, dims, m->device->cus, out);
+    etrt_status st = etrt_manifest_memory(&m->manifest, dims, m->device->cus, out);
+    for (int i = 0; st == ETRT_OK && m->first && i < m->manifest.ntensors; i++)
+        if (m->lent[i] >= 0) out->weights -= etrt_tensor_memory(&m->manifest.tensors[i]);
+    return st;
 }
 
 etrt_status etrt_memory_needed(const void *image, size_t bytes, etrt_memory *out) {

@@ -11,6 +11,7 @@
 
 #include "runtime/etrt/base/error.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,9 +207,10 @@ static void learn(struct etrt_residence *r, int model) {
 void etrt_each_look(struct etrt_residence *r) {
     for (int i = 0; i < r->models; i++) {
         if (r->seat[i].state != POSTED) continue;
-        etrt_status st = etrt_wait_for(running(&r->seat[i]), 0);
+        etrt_status st = etrt_launch_over(running(&r->seat[i]), 0);
         if (st == ETRT_TIMEOUT) continue;
         if (st == ETRT_OK) learn(r, i);
+        r->seat[i].each->seconds = running(&r->seat[i])->seconds;
         etrt_step_end(r, i, st);
     }
 }
@@ -218,6 +220,53 @@ int etrt_each_model(const struct etrt_residence *r, const etrt_session *s) {
     while (r->seat[i].each != s && r->seat[i].beside != s)
         i++;
     return i;
+}
+
+/* ---- launches of their sessions ---- */
+
+/* A second kernel's session is not launched by itself. */
+static etrt_status find(const etrt_session *s, const char *call, int *out_model) {
+    etrt_status st = etrt_device_check(s->model->device);
+    if (st != ETRT_OK) return st;
+    *out_model = etrt_each_model(s->residence, s);
+    if (s->residence->seat[*out_model].each == s) return ETRT_OK;
+    return etrt_fail(ETRT_INVALID, "%s: another kernel of the model shares the device", call);
+}
+
+etrt_status etrt_each_submit(etrt_session *s, const char *call) {
+    int model;
+    etrt_status st = find(s, call, &model);
+    if (st != ETRT_OK) return st;
+    pthread_mutex_lock(&s->residence->lock);
+    st = etrt_step_post(s->residence, call, model);
+    pthread_mutex_unlock(&s->residence->lock);
+    return st;
+}
+
+etrt_status etrt_each_wait(etrt_session *s, double seconds) {
+    static const char call[] = "etrt_wait";
+    int model;
+    etrt_status st = find(s, call, &model);
+    return st == ETRT_OK ? etrt_step_done(s->residence, call, model, seconds) : st;
+}
+
+/* A step that has not begun is over at once. */
+etrt_status etrt_each_cancel(etrt_session *s) {
+    static const char call[] = "etrt_cancel";
+    struct etrt_residence *r = s->residence;
+    int model;
+    etrt_status st = find(s, call, &model);
+    if (st != ETRT_OK) return st;
+    pthread_mutex_lock(&r->lock);
+    struct seat *x = &r->seat[model];
+    if (x->state == POSTED)
+        st = etrt_launch_cancel(running(x));
+    else if (x->state == HELD)
+        etrt_step_end(r, model, etrt_fail(ETRT_CANCELLED, "the step was cancelled"));
+    else
+        st = etrt_fail(ETRT_INVALID, "%s: no launch is in flight", call);
+    pthread_mutex_unlock(&r->lock);
+    return st;
 }
 
 /* ---- open and close ---- */
@@ -232,18 +281,18 @@ static etrt_status check(etrt_session *const *each, etrt_session *const *beside,
         etrt_status st = etrt_session_idle(s, call);
         if (st != ETRT_OK) return st;
         const struct etrt_manifest *mf = &s->model->manifest;
-        if (etrt_models(mf) > 1 || !(s->model->device->can & ETRT_CAN_COMPUTE))
+        if (etrt_models(mf) > 1 || mf->devices || !(s->model->device->can & ETRT_CAN_COMPUTE))
             return etrt_fail(ETRT_UNSUPPORTED, "%s: %s", call,
                              etrt_models(mf) > 1 ? "a kernel of several models"
+                             : mf->devices       ? "a kernel of several devices"
                                                  : "a device that computes nothing");
         if (i >= count && (s->model->device != each[i - count]->model->device ||
                            s == each[i - count] || !alike(&each[i - count]->model->manifest, mf)))
             return etrt_fail(ETRT_MISMATCH, "%s: kernels of %s that are no two of one model", call,
                              mf->model);
         for (int k = 0; i < count && k < i; k++)
-            if (each[k]->model->device == s->model->device ||
-                strcmp(each[k]->model->manifest.model, mf->model) == 0)
-                return etrt_fail(ETRT_INVALID, "%s: two models of one name or device handle", call);
+            if (each[k]->model->device == s->model->device)
+                return etrt_fail(ETRT_INVALID, "%s: two models of one device handle", call);
     }
     return ETRT_OK;
 }
@@ -279,7 +328,7 @@ etrt_status etrt_residence_open_each(etrt_session *const *each, etrt_session *co
 void etrt_each_close(struct etrt_residence *r) {
     for (int i = 0; i < r->models; i++) {
         struct seat *x = &r->seat[i];
-        if (x->state == POSTED) etrt_wait(running(x));
+        if (x->state == POSTED) etrt_launch_over(running(x), INFINITY);
         x->each->residence = NULL;
         if (!x->beside) continue;
         x->beside->residence = NULL;

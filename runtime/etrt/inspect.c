@@ -30,6 +30,10 @@ etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset,
     return etrt_mem_read(s->model->device, out, from + offset, bytes);
 }
 
+bool etrt_model_given(const etrt_model *m, int index) {
+    return *etrt_weight_given(m, index);
+}
+
 etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const void *data,
                             uint64_t bytes) {
     char *to = m->weights[index], *hosted = m->hosted[index];
@@ -40,7 +44,7 @@ etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const voi
     else
         st = etrt_mem_write(m->device, to + offset, data, bytes);
     if (hosted && last) st = etrt_cache_fill(m);
-    m->weight_given[index] |= st == ETRT_OK && last;
+    *etrt_weight_given(m, index) |= st == ETRT_OK && last;
     return st;
 }
 

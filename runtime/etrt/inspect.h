@@ -25,6 +25,8 @@ enum { ETRT_WORKSPACE = -1 };
 etrt_status etrt_session_peek(const etrt_session *, int index, uint64_t offset, void *out,
                               uint64_t bytes);
 
+/* Has weight INDEX been given, to this kernel of the model or one that it shares it with? */
+bool etrt_model_given(const etrt_model *, int index);
 /* Copy BYTES to weight INDEX, which has no map of what is zero, from OFFSET on, without a look at
  * what they are. The weight is given with its last byte. */
 etrt_status etrt_model_poke(etrt_model *, int index, uint64_t offset, const void *data,

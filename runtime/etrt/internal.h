@@ -10,6 +10,7 @@
 #include "runtime/etrt_abi.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct etrt_model {
     etrt_device *device;
@@ -27,7 +28,17 @@ struct etrt_model {
     uint64_t *weight_zero;    /* per tensor: bytes of pieces that are zero, where it has a map */
     etrt_progress tell;       /* of weights that are loaded, or NULL */
     void *tell_user;
+    /* Another kernel of the model, or NULL; per tensor which of that one's weights it is, -1: none
+     * of them. USERS: this handle, and models of which this is the first. */
+    etrt_model *first;
+    int *lent;
+    atomic_int users;
 };
+
+/* Has weight I been given? */
+static inline bool *etrt_weight_given(const etrt_model *m, int i) {
+    return m->first && m->lent[i] >= 0 ? &m->first->weight_given[m->lent[i]] : &m->weight_given[i];
+}
 
 enum { ETRT_ANY_SIZE = -1 }; /* of an input in memory of the caller's */
 
@@ -104,8 +115,10 @@ etrt_status etrt_step_over(etrt_session *, int model, bool failed);
 etrt_status etrt_residence_settled(const etrt_session *, const char *call, int model);
 void etrt_residence_rest(etrt_device *);
 
-/* launch.c: begins a launch of a session that has none. */
+/* launch.c: begins a launch of a session that has none; waits for it; ends it. */
 etrt_status etrt_launch_session(etrt_session *);
+etrt_status etrt_launch_over(etrt_session *, double seconds);
+etrt_status etrt_launch_cancel(etrt_session *);
 /* The first kernel's arguments; what a wait that expired left of MODEL; outputs of a
  * model are there or not. */
 void etrt_write_kernarg(etrt_session *);

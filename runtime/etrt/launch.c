@@ -1,5 +1,6 @@
 /* One launch: kernel arguments, dispatch, wait, and what the kernel reports. */
 #include "runtime/etrt/cache.h"
+#include "runtime/etrt/residence.h"
 
 #include "runtime/etrt/base/error.h"
 
@@ -161,13 +162,14 @@ etrt_status etrt_launch_session(etrt_session *s) {
 }
 
 static etrt_status submit(etrt_session *s, const char *call) {
+    if (etrt_each_has(s)) return etrt_each_submit(s, call);
     etrt_status st = etrt_session_idle(s, call);
     return st == ETRT_OK ? etrt_launch_session(s) : st;
 }
 
 etrt_status etrt_submit(etrt_session *s) {
     etrt_status st = submit(s, "etrt_submit");
-    if (st == ETRT_OK) etrt_watch_launch(s);
+    if (st == ETRT_OK && !etrt_each_has(s)) etrt_watch_launch(s);
     return st;
 }
 
@@ -252,7 +254,7 @@ static etrt_status finish(etrt_session *s) {
     return cleaned == ETRT_OK ? st : cleaned;
 }
 
-static etrt_status wait_for(etrt_session *s, double seconds) {
+etrt_status etrt_launch_over(etrt_session *s, double seconds) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_wait: no session");
     if (!etrt_device_owned(s->model->device)) return etrt_device_check(s->model->device);
     if (!s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_wait: no launch is in flight");
@@ -272,12 +274,12 @@ static etrt_status wait_for(etrt_session *s, double seconds) {
     return etrt_capture_end(s, st);
 }
 
-etrt_status etrt_wait(etrt_session *s) {
-    return wait_for(s, INFINITY);
+etrt_status etrt_wait_for(etrt_session *s, double seconds) {
+    return etrt_each_has(s) ? etrt_each_wait(s, seconds) : etrt_launch_over(s, seconds);
 }
 
-etrt_status etrt_wait_for(etrt_session *s, double seconds) {
-    return wait_for(s, seconds);
+etrt_status etrt_wait(etrt_session *s) {
+    return etrt_wait_for(s, INFINITY);
 }
 
 etrt_status etrt_run(etrt_session *s) {
@@ -285,13 +287,17 @@ etrt_status etrt_run(etrt_session *s) {
     return st == ETRT_OK ? etrt_wait(s) : st;
 }
 
+etrt_status etrt_cancel(etrt_session *s) {
+    if (!s) return etrt_fail(ETRT_INVALID, "etrt_cancel: no session");
+    return etrt_each_has(s) ? etrt_each_cancel(s) : etrt_launch_cancel(s);
+}
+
 /* What the first workgroup that gives up would set. A launch that has ended meanwhile is waited for
  * as one that was cancelled: nothing tells whether it came to the end. */
-etrt_status etrt_cancel(etrt_session *s) {
+etrt_status etrt_launch_cancel(etrt_session *s) {
     uint32_t abort[ETRT_MAX_MODELS];
     for (int i = 0; i < ETRT_MAX_MODELS; i++)
         abort[i] = 1;
-    if (!s) return etrt_fail(ETRT_INVALID, "etrt_cancel: no session");
     etrt_status st = etrt_device_check(s->model->device);
     if (st != ETRT_OK) return st;
     pthread_mutex_lock(&s->lock);

@@ -56,8 +56,20 @@ struct etrt_residence {
     bool quit;
 };
 
-/* each.c: models with kernels of their own. The model of a session; and with the lock held: steps
- * that have ended; one that waits begins, if it may. */
+/* residence_calls.c: its model's step begins, or is waited for, with the lock held or without. */
+etrt_status etrt_step_post(struct etrt_residence *, const char *call, int model);
+etrt_status etrt_step_done(struct etrt_residence *, const char *call, int model, double seconds);
+
+/* each.c: models with kernels of their own. Is the session one of them, whose launches are steps?
+ * They begin, are waited for, and end before their time. */
+static inline bool etrt_each_has(const etrt_session *s) {
+    return s && s->residence && s->residence->seat[0].each;
+}
+etrt_status etrt_each_submit(etrt_session *, const char *call);
+etrt_status etrt_each_wait(etrt_session *, double seconds);
+etrt_status etrt_each_cancel(etrt_session *);
+/* The model of a session; and with the lock held: steps that have ended; one that waits begins, if
+ * it may. */
 bool etrt_each_suits(const struct seat *); /* is its second kernel for the dims that are set? */
 int etrt_each_model(const struct etrt_residence *, const etrt_session *);
 void etrt_each_look(struct etrt_residence *);

@@ -175,6 +175,9 @@ static etrt_status find(const struct etrt_residence *r, const char *name, int *o
     if (!name) name = "(null)";
     while (each && *out < r->models - 1 && strcmp(name, name_of(r, *out)) != 0)
         ++*out;
+    for (int i = *out + 1; each && i < r->models; i++)
+        if (strcmp(name, name_of(r, i)) == 0)
+            return etrt_fail(ETRT_INVALID, "two models are called %s: submit their sessions", name);
     int model = 0;
     etrt_status st = etrt_mix_find(each ? &r->seat[*out].each->model->manifest : mf, name, &model);
     if (!each) *out = model;
@@ -189,12 +192,21 @@ static etrt_status begin(etrt_residence *r, const char *call, const char *name, 
     return st;
 }
 
-etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
-    static const char call[] = "etrt_residence_post";
-    int model;
-    etrt_status st = begin(r, call, name, &model);
-    if (st != ETRT_OK) return st;
+/* Of a kernel without predictions: by the first dim that has more than one value, in fours. */
+static int size_of(const struct seat *x, const etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    int i = 0, size = 0;
+    if (x->pace.by || !x->each) return etrt_pace_size(x->pace.by, s->dims);
+    while (i < mf->nsymbols && mf->symbols[i].lo == mf->symbols[i].hi)
+        i++;
+    for (int64_t n = i < mf->nsymbols ? s->dims[i] : 1; n > 1 && size < ETRT_MAX_SIZES - 1; n /= 4)
+        size++;
+    return size;
+}
+
+etrt_status etrt_step_post(struct etrt_residence *r, const char *call, int model) {
     struct seat *x = &r->seat[model];
+    etrt_status st = ETRT_OK;
     if (x->state != FREE)
         st = etrt_fail(ETRT_INVALID, "%s: model %s has a step already", call, name_of(r, model));
     etrt_session *s = x->each ? x->each : r->s;
@@ -205,11 +217,20 @@ etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
         x->posted = etrt_now();
         x->kernel = x->each ? 0 : etrt_kernel_now(s);
         x->suited = x->each && etrt_each_suits(x);
-        x->pace.size = x->half.size = etrt_pace_size(x->pace.by, s->dims);
+        x->pace.size = x->half.size = size_of(x, s);
         etrt_outputs_written(s, of, false);
         etrt_residence_tend(r, false);
         if (r->fd >= 0) pthread_cond_signal(&r->changed);
     }
+    return st;
+}
+
+etrt_status etrt_residence_post(etrt_residence *r, const char *name) {
+    static const char call[] = "etrt_residence_post";
+    int model;
+    etrt_status st = begin(r, call, name, &model);
+    if (st != ETRT_OK) return st;
+    st = etrt_step_post(r, call, model);
     pthread_mutex_unlock(&r->lock);
     return st;
 }
@@ -230,12 +251,10 @@ static void pause_for(double waited) {
         sched_yield();
 }
 
-etrt_status etrt_residence_done(etrt_residence *r, const char *name, double seconds) {
-    static const char call[] = "etrt_residence_done";
+etrt_status etrt_step_done(struct etrt_residence *r, const char *call, int model, double seconds) {
     enum { SELDOM = 64 };
-    int model;
-    etrt_status st = begin(r, call, name, &model);
-    if (st != ETRT_OK) return st;
+    etrt_status st = ETRT_OK;
+    pthread_mutex_lock(&r->lock);
     if (!(seconds >= 0))
         st = etrt_fail(ETRT_RANGE, "%s: %g seconds", call, seconds);
     else if (r->seat[model].state == FREE)
@@ -253,6 +272,15 @@ etrt_status etrt_residence_done(etrt_residence *r, const char *name, double seco
         if (waited >= seconds) return etrt_not_done(name_of(r, model), seconds);
         pause_for(waited);
     }
+}
+
+etrt_status etrt_residence_done(etrt_residence *r, const char *name, double seconds) {
+    static const char call[] = "etrt_residence_done";
+    int model;
+    etrt_status st = begin(r, call, name, &model);
+    if (st != ETRT_OK) return st;
+    pthread_mutex_unlock(&r->lock);
+    return etrt_step_done(r, call, model, seconds);
 }
 
 /* ---- which workgroups ---- */

@@ -1,5 +1,5 @@
 /* Dims of a session, and its tensors: bound, copied in and out, whole and in part. */
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/residence.h"
 
 #include "runtime/etrt/base/error.h"
 
@@ -110,7 +110,7 @@ etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_
                          known ? "" : "at most ", (long long)need);
     if (!data && bytes) return etrt_fail(ETRT_INVALID, "etrt_bind: no data for %s", name);
     /* Of memory of the session's own the host need not know when it has it: launches do. */
-    bool now = s->residence || s->tensors[i] != s->own[i];
+    bool now = (s->residence && !etrt_each_has(s)) || s->tensors[i] != s->own[i];
     st = (now ? etrt_mem_write : etrt_mem_send)(s->model->device, s->tensors[i], data, bytes);
     s->bound[i] = st == ETRT_OK;
     s->bound_size[i] = (int64_t)bytes;

@@ -25,6 +25,10 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
+        if (m->first && m->lent[i] >= 0) {
+            m->weights[i] = m->first->weights[m->lent[i]];
+            continue;
+        }
         etrt_status st = etrt_mem_alloc(m->device, ETRT_ON_DEVICE, etrt_tensor_memory(t), t->name,
                                         &m->weights[i]);
         if (st != ETRT_OK) return st;
@@ -463,9 +467,16 @@ bool etrt_weights_loaded(const etrt_model *m, int model) {
     const struct etrt_manifest *mf = &m->manifest;
     for (int i = 0; i < mf->ntensors; i++)
         if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model &&
-            !m->weight_given[i])
+            !*etrt_weight_given(m, i))
             return false;
     return true;
+}
+
+/* Of MODEL, and not there by another kernel's file. */
+static bool is_wanted(const etrt_model *m, int i, int model) {
+    const struct etrt_tensor *t = &m->manifest.tensors[i];
+    bool lent = m->first && m->lent[i] >= 0;
+    return t->kind == ETRT_WEIGHT && t->model == model && !(lent && *etrt_weight_given(m, i));
 }
 
 static etrt_status load_from(etrt_model *m, int model, const char *path) {
@@ -483,8 +494,7 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
                         .zero = calloc((size_t)mf->ntensors + 1, sizeof *jobs.zero)};
     if (!jobs.maps || !jobs.zero) st = etrt_no_memory();
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++)
-        if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model)
-            st = visit(m, i, ck, path, &jobs);
+        if (is_wanted(m, i, model)) st = visit(m, i, ck, path, &jobs);
     if (st == ETRT_OK) st = copy_all(m, &jobs);
     for (int i = 0; jobs.maps && i < mf->ntensors; i++)
         free(jobs.maps[i]);
@@ -492,8 +502,8 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     free(jobs.at);
     etrt_st_close(ck);
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
-        if (mf->tensors[i].kind != ETRT_WEIGHT || mf->tensors[i].model != model) continue;
-        m->weight_given[i] = true;
+        if (!is_wanted(m, i, model)) continue;
+        *etrt_weight_given(m, i) = true;
         m->weight_zero[i] = jobs.zero[i];
     }
     free(jobs.zero);
@@ -593,6 +603,6 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     if (st == ETRT_OK) st = write_map(m, i, data);
     if (st == ETRT_OK) st = write_packed(m, i, data);
     if (st == ETRT_OK && t->entries) st = etrt_cache_fill(m);
-    m->weight_given[i] |= st == ETRT_OK;
+    *etrt_weight_given(m, i) |= st == ETRT_OK;
     return st;
 }

@@ -10,8 +10,8 @@
  * come again. Not more than PASSED steps that came later begin while one waits.
  *
  * KERNEL may be "each": the models' own kernels on device handles of their own under one residence
- * (etrt_residence_open_each); or "both": with a second session of each, which has the first one's
- * tensors, for steps beside others. */
+ * (etrt_residence_open_each); or "both": with a second session of each, of the same file
+ * loaded again, which has the first one's tensors and weights, for steps beside others. */
 #include "runtime/etrt/inspect.h"
 #include "tests/support/launches.h"
 #include <math.h>
@@ -39,7 +39,7 @@ struct alone {
     etrt_session *session;
     etrt_session *on, *beside; /* where its steps run */
     etrt_device *device;       /* of "each" */
-    etrt_model *own;
+    etrt_model *own, *half;
     struct step *step;
     int steps, made, next, launched;
     bool busy, held;
@@ -246,7 +246,8 @@ static void open_own(struct alone *a, const char *spec, const char *file, bool b
     need(etrt_device_open(spec, &a->device), spec);
     need(etrt_model_load(a->device, file, &a->own), file);
     need(etrt_session_create(a->own, &a->on), file);
-    if (both) need(etrt_session_create(a->own, &a->beside), file);
+    if (both) need(etrt_model_load_with(a->own, file, &a->half), file);
+    if (both) need(etrt_session_create(a->half, &a->beside), file);
     give_weights(a->model, a->own, NULL);
 }
 
@@ -254,6 +255,7 @@ static void close_own(struct alone *a) {
     etrt_session_destroy(a->on);
     etrt_session_destroy(a->beside);
     etrt_model_unload(a->own);
+    etrt_model_unload(a->half);
     etrt_device_close(a->device);
 }
 

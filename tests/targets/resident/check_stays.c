@@ -182,13 +182,13 @@ static void own(const char *spec, char **file) {
     device = first;
     etrt_session *each[] = {mlp.session, moe.session}, *same[] = {beside.session, NULL};
     etrt_session *one_handle[] = {mlp.session, other.session}, *wrong[] = {other.session, NULL};
-    etrt_session *one_name[] = {mlp.session, beside.session};
     etrt_residence *r;
+    etrt_model *none;
+    need(etrt_model_load_with(mlp.model, file[1], &none), ETRT_MISMATCH, "weights of two models");
     need(etrt_residence_open_each(each, NULL, 2, NULL), ETRT_INVALID, "no place");
     need(etrt_residence_open_each(NULL, NULL, 2, &r), ETRT_INVALID, "no sessions");
     need(etrt_residence_open_each(each, NULL, 0, &r), ETRT_INVALID, "no models");
     need(etrt_residence_open_each(one_handle, NULL, 2, &r), ETRT_INVALID, "one handle");
-    need(etrt_residence_open_each(one_name, NULL, 2, &r), ETRT_INVALID, "one name");
     need(etrt_residence_open_each(each, wrong, 2, &r), ETRT_MISMATCH, "kernels of two models");
     need(etrt_residence_open_each(each, each, 2, &r), ETRT_MISMATCH, "one session twice");
     need(etrt_set_wait_limit(moe.session, 0.5), ETRT_OK, "limit");
@@ -218,6 +218,57 @@ static void own(const char *spec, char **file) {
     etrt_device_close(second);
 }
 
+static void *cancel_later(void *session) {
+    nap(0.05);
+    while (etrt_cancel(session) == ETRT_INVALID)
+        nap(0.001);
+    return NULL;
+}
+
+/* Launches of sessions are steps: of two models of one name, and of one that hangs and is
+ * cancelled, before it begins as well. */
+static void by_session(const char *spec, char **file) {
+    etrt_device *first = device, *other[2];
+    struct kernel k[3] = {load(file[0])};
+    etrt_residence *r;
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        need(etrt_device_open(spec, &other[i]), ETRT_OK, spec);
+        device = other[i];
+        k[i + 1] = load(file[2 * i]);
+    }
+    device = first;
+    etrt_session *each[] = {k[0].session, k[1].session, k[2].session};
+    need(etrt_residence_open_each(each, NULL, 3, &r), ETRT_OK, "open");
+    need(etrt_residence_post(r, "mlp"), ETRT_INVALID, "a name of two models");
+    need(etrt_wait(each[0]), ETRT_INVALID, "wait without a launch");
+    need(etrt_cancel(each[0]), ETRT_INVALID, "cancel without a launch");
+    for (int i = 0; i < 40; i++) {
+        for (int m = 0; m < 2; m++)
+            need(etrt_submit(each[m]), ETRT_OK, "submit");
+        need(etrt_submit(each[i % 2]), ETRT_INVALID, "submit twice");
+        for (int m = 0; m < 2; m++)
+            need(etrt_wait(each[(m + i) % 2]), ETRT_OK, "wait");
+    }
+    need(etrt_submit(each[2]), ETRT_OK, "submit what hangs");
+    need(etrt_wait_for(each[2], 0.01), ETRT_TIMEOUT, "wait a little");
+    need(etrt_submit(each[0]), ETRT_OK, "submit behind it");
+    etrt_cancel(each[0]); /* that may have begun */
+    etrt_status st = etrt_wait(each[0]);
+    if (st != ETRT_OK) need(st, ETRT_CANCELLED, "cancelled");
+    if (pthread_create(&thread, NULL, cancel_later, each[2])) fail("no thread");
+    need(etrt_wait(each[2]), ETRT_CANCELLED, "what hangs is cancelled");
+    pthread_join(thread, NULL);
+    for (int m = 0; m < 2; m++)
+        need(etrt_run(each[m]), ETRT_OK, "run after that");
+    need(etrt_residence_close(r), ETRT_OK, "close");
+    need(etrt_run(each[1]), ETRT_OK, "a launch after that");
+    for (int i = 0; i < 3; i++)
+        unload(&k[i]);
+    for (int i = 0; i < 2; i++)
+        etrt_device_close(other[i]);
+}
+
 int main(int argc, char **argv) {
     if (argc != 8) return 2;
     need(etrt_device_open(argv[1], &device), ETRT_OK, argv[1]);
@@ -234,6 +285,7 @@ int main(int argc, char **argv) {
     unload(&broken);
     unload(&plain);
     own(argv[1], argv + 5);
+    by_session(argv[1], argv + 5);
     etrt_device_close(device);
     return 0;
 }

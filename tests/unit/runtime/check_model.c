@@ -155,6 +155,46 @@ START_TEST(tells_memory) {
 }
 END_TEST
 
+/* ---- two kernels of a model ---- */
+
+/* Weights are the first one's memory, whichever is given them or is unloaded first. */
+START_TEST(lends_weights) {
+    etrt_memory need;
+    etrt_model *second, *third;
+    const float other[6] = {1, 1, 1, 1, 1, 1};
+    open_model();
+    fails(ETRT_INVALID, "no place", etrt_model_load_with(model, probe, NULL));
+    fails(ETRT_INVALID, "no first kernel", etrt_model_load_with(NULL, probe, &second));
+    ck_assert_ptr_null(second);
+    fails(ETRT_INVALID, "no path", etrt_model_load_with(model, NULL, &second));
+    fails(ETRT_IO, "absent", etrt_model_load_with(model, scratch("absent"), &second));
+    ok(etrt_model_load_with(model, probe, &second));
+    ok(etrt_model_load_with(second, probe, &third));
+    ok(etrt_model_memory(second, NULL, &need));
+    ck_assert_uint_eq(need.weights, 0);
+    ok(etrt_model_memory(model, NULL, &need));
+    ck_assert_uint_eq(need.weights, 24);
+    write_weights(scratch("w.safetensors"), good_second);
+    ok(etrt_model_weights_file(second, scratch("w.safetensors")));
+    ok(etrt_model_weights_file(third, scratch("w.safetensors"))); /* it has them */
+    etrt_model_unload(model);
+    model = third;
+    ok(etrt_session_create(model, &session));
+    ok(etrt_set_dim(session, "B", 0));
+    ok(etrt_set_dim(session, "F", 0));
+    bind_n(session, 123);
+    ok(etrt_run(session));
+    check_y(session, 123);
+    ok(etrt_model_weight(second, "w", other, sizeof other));
+    etrt_model_unload(second);
+    float back[6];
+    int w = etrt_manifest_tensor(etrt_model_manifest(model), "w");
+    ok(etrt_session_peek(session, w, 0, back, sizeof back));
+    ck_assert_mem_eq(back, other, sizeof other);
+    close_all();
+}
+END_TEST
+
 /* ---- weights that several threads copy ---- */
 
 enum { COLUMNS = 10000000 }; /* of w, so that its two slices are 80 MB */
@@ -254,6 +294,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, tells_of_tensors);
     tcase_add_test(tc, shapes_at_dims);
     tcase_add_test(tc, tells_memory);
+    tcase_add_test(tc, lends_weights);
     tcase_add_test(tc, copies_in_parallel);
     tcase_add_test(tc, takes_pieces);
 }
