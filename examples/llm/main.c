@@ -440,6 +440,8 @@ static const cli_option options[] = {
     {"resident", 0, CLI_FLAG, NULL, TO(serve.resident),
      "the kernel, of etcc --resident, stays on the device; each model goes at its own pace",
      .may = SERVE},
+    {"turns", 0, CLI_FLAG, NULL, TO(serve.turns),
+     "launches of several models' kernels go one after the other, not side by side", .may = SERVE},
     {"no-prefix-cache", 0, CLI_FLAG, NULL, TO(serve.forget), "read every prompt from its beginning",
      .may = SERVE},
     {"body-limit", 0, CLI_INT, "BYTES", TO(serve.body_limit), "most of a request (8 MiB)",

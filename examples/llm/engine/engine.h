@@ -37,6 +37,8 @@ struct engine_options {
     bool forget;   /* no prefix cache: slots are not searched for the beginning of a prompt */
     bool resident; /* the kernel, of etcc --resident, stays on the device: each decoder begins its
                       next step when its last is over. Not with TIMED or LAUNCH_SECONDS */
+    bool beside;   /* launches go side by side with those of other kernels of the process, as plans
+                      of libetrt have it; else they take turns */
     bool timed;    /* measure the device's time of each launch */
     double launch_seconds; /* a launch that takes longer is ended and fails; 0: no limit */
     double idle_seconds;   /* without a sequence for as long, it sleeps; 0: never */

@@ -16,6 +16,7 @@ bool launcher_open(struct launcher *l, char *err) {
     bool ok = lm_open(&l->kernel, l->kernel_file, l->device, l->o.cache, sources, l->n, err) &&
               (!l->o.timed || lm_time(&l->kernel, err)) &&
               (!l->o.resident || lm_stay(&l->kernel, err));
+    if (ok && l->o.beside && !l->o.resident && !l->kernel.ahead) turns_join(l->kernel.session);
     for (int i = 0; ok && i < l->n; i++) {
         l->engines[i].lm = &l->kernel.models[i];
         l->engines[i].lm->by_row = true;

@@ -1,6 +1,7 @@
 /* lm.c - open a device, load a compiled model and its weights, launch it. */
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/engine/tensors.h"
+#include "examples/llm/engine/turns.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,7 @@ bool lm_open_only(struct lm_kernel *k, const char *kernel, const char *weights, 
 }
 
 void lm_close(struct lm_kernel *k) {
+    if (k->session) turns_leave(k->session);
     etrt_session_destroy(k->session);
     etrt_model_unload(k->model);
     etrt_device_close(k->device);

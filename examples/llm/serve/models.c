@@ -2,6 +2,7 @@
  */
 #include "examples/llm/api/tools/tools.h"
 #include "examples/llm/base/json_file.h"
+#include "examples/llm/engine/turns.h"
 #include "examples/llm/serve/server.h"
 #include "examples/llm/vectors/vectors.h"
 #include <stdio.h>
@@ -97,6 +98,7 @@ static bool open_engines(struct server *s, const struct instance *k, char *err) 
                                .forget = o->forget,
                                .timed = o->timed,
                                .resident = o->resident,
+                               .beside = o->make && !o->turns,
                                .launch_seconds = o->launch_seconds,
                                .idle_seconds = o->idle_seconds,
                                .abort_launch = o->abort_launch,
@@ -207,9 +209,10 @@ bool models_open(struct server *s, struct instance *k, char *err) {
             snprintf(less, sizeof less, " (the model knows %lld: --context, --slots)",
                      (long long)m[i].trained);
         m[i].open = true;
-        fprintf(stderr, "etllm: %s: %s on %s, %lld slots of %lld tokens%s%s\n",
+        fprintf(stderr, "etllm: %s: %s on %s, %lld slots of %lld tokens%s%s%s\n",
                 s->o->make ? "loaded" : "ready", m[i].name, z->device, (long long)z->slots,
-                (long long)z->context, less, z->emulated ? " (emulated: no GPU is used)" : "");
+                (long long)z->context, less, z->emulated ? " (emulated: no GPU is used)" : "",
+                turns_are_shared() ? ", beside others" : "");
     }
     return true;
 }

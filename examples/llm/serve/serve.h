@@ -38,6 +38,7 @@ struct serve_options {
     const char **aliases; /* names of the only model, up to a NULL */
     int64_t queue, batch, chunk, most, speculate, steps;
     bool forget, timed, resident;
+    bool turns; /* launches of different kernels go one after the other */
     double launch_seconds, idle_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */

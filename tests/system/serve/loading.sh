@@ -79,18 +79,21 @@ for _ in 1 2; do bad 503 /v1/completions "{\"model\":\"broken\",$p}" 'is not loa
 text first
 
 # Many who want others: all get what they asked for.
-clients=
-for i in 1 2 3 4 5 6 7 8 9; do
-    set -- first second third
-    shift $((i % 3))
-    curl -sS -m 120 -o many.$i -d "{\"model\":\"$1\",$p}" "$address/v1/completions" &
-    clients="$clients $!"
-done
-# shellcheck disable=SC2086
-all_end $clients
-for i in 1 2 3 4 5 6 7 8 9; do
-    grep -qF "\"text\":\"$(sed 's/^Once upon a time//' generated)\"" many.$i || die "among many: $(cat many.$i)"
-done
+many() { # ROUNDS
+    clients=
+    for i in $(seq "$1"); do
+        set -- first second third
+        shift $((i % 3))
+        curl -sS -m 120 -o many.$i -d "{\"model\":\"$1\",$p}" "$address/v1/completions" &
+        clients="$clients $!"
+    done
+    # shellcheck disable=SC2086
+    all_end $clients
+    for i in $(seq "$i"); do
+        grep -qF "\"text\":\"$(sed 's/^Once upon a time//' generated)\"" many.$i || die "among many: $(cat many.$i)"
+    done
+}
+many 9
 
 stop
 [ $status -eq 0 ] || die "exit status $status"
@@ -100,6 +103,21 @@ serve
 text first
 text second
 state 'broken unloaded first loaded second loaded third unloaded'
+# Their launches go side by side; one comes, and one goes while others work, and comes again.
+many 24
+[ "$(grep -c 'loaded: .* beside others' server.log)" = 2 ] || die 'they do not share the device'
+many 15 &
+good /models/unload '{"model":"broken"}' '{"success":true}'
+for _ in $(seq 20); do ask /models/unload '{"model":"third"}'; sleep 0.05; done
+all_end $!
+[ "$(metric 'etllm_launch_failures_total{model_name="first"')" = 0 ] || die 'launches failed'
+stop
+[ $status -eq 0 ] || die "exit status $status"
+serve --turns
+text first
+text second
+many 6
+! grep -q 'beside others' server.log || die 'they take no turns'
 stop
 rm -rf cache
 serve
