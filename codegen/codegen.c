@@ -6,7 +6,7 @@
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include "ir/program/deal.h"
-#include "ir/program/packed.h"
+#include "ir/weights/packed.h"
 #include <ctype.h>
 #include <dlfcn.h>
 #include <inttypes.h>

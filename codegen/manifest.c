@@ -5,9 +5,9 @@
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
 #include "ir/program/deal.h"
-#include "ir/program/packed.h"
 #include "ir/program/step.h"
-#include "ir/program/zeros.h"
+#include "ir/weights/packed.h"
+#include "ir/weights/zeros.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* Which weights stay in host memory (ir/program/host.h): with `experts_on_host` those of routed
+/* Which weights stay in host memory (ir/weights/host.h): with `experts_on_host` those of routed
  * experts, which are what products alone read, at an entry that a tensor says. */
-#include "ir/program/host.h"
+#include "ir/weights/host.h"
 #include "ir/program/step.h"
 #include "passes/pipeline/pipeline.h"
 

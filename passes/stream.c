@@ -1,11 +1,11 @@
-/* Which grids use the weight stream (ir/program/stream.h), and its stages: as many as fit in LDS
+/* Which grids use the weight stream (ir/weights/stream.h), and its stages: as many as fit in LDS
  * beside the locals of tasks, for the grids that gain. Weights in stages have arrived when a task
  * begins, so their time is saved; the stream costs each task some time. Of several models some may
  * stream: a workgroup runs one at a time, and locals of a model that does not stream share LDS with
  * the stages. */
-#include "ir/program/stream.h"
-#include "ir/program/packed.h"
+#include "ir/weights/stream.h"
 #include "ir/program/step.h"
+#include "ir/weights/packed.h"
 #include "passes/cost/cost.h"
 #include "passes/cost/stream_many.h"
 #include "passes/pipeline/pipeline.h"

@@ -1,8 +1,8 @@
-/* Weights that lie in host memory (ir/program/host.h), where the table says that is their argument:
+/* Weights that lie in host memory (ir/weights/host.h), where the table says that is their argument:
  * a pointer to words of which the kernel sets those of entries that it uses, then each entry's
  * address. An offset in such a weight is that in an entry, plus the entry's number times a variable
  * that stands for nothing else. */
-#include "ir/program/host.h"
+#include "ir/weights/host.h"
 #include "codegen/emit/emit.h"
 
 static int entry_var(cg *g) {

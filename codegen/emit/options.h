@@ -20,8 +20,8 @@ typedef enum {
 /* Which zeros of weights products skip. */
 typedef enum {
     ET_SPARSE_NONE,
-    ET_SPARSE_ZEROS, /* blocks that are all zero (ir/program/zeros.h) */
-    ET_SPARSE_2_4,   /* two of every four, where the target has it (ir/program/packed.h) */
+    ET_SPARSE_ZEROS, /* blocks that are all zero (ir/weights/zeros.h) */
+    ET_SPARSE_2_4,   /* two of every four, where the target has it (ir/weights/packed.h) */
 } et_sparse;
 
 typedef struct {

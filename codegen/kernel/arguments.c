@@ -1,7 +1,7 @@
 /* The kernel's arguments: where each is, and what of them is loaded. */
 #include "codegen/kernel/kernel.h"
 #include "ir/program/deal.h"
-#include "ir/program/zeros.h"
+#include "ir/weights/zeros.h"
 #include <stddef.h>
 
 val cg_argument(cg *g, size_t offset, LLVMTypeRef t) {

@@ -3,7 +3,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 
 /* Some part has tasks that stream, and a producer wave can go through all of its grids. */
 static bool has_streams(const cg *g) {

@@ -1,9 +1,9 @@
 /* The producer wave: it visits the grids that the consumers visit, in the same order, and copies to
- * LDS what their tiles stream (ir/program/stream.h). It does nothing else, and takes part in
+ * LDS what their tiles stream (ir/weights/stream.h). It does nothing else, and takes part in
  * no barrier but that behind the setup of the stages. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/product/product.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 
 const et_step *cg_streamed(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];

@@ -1,9 +1,9 @@
-/* The weight stream (ir/program/stream.h): stages in LDS, each with two barriers, one for full and
+/* The weight stream (ir/weights/stream.h): stages in LDS, each with two barriers, one for full and
  * one for free. A barrier's phases alternate in parity: a wait names the parity of the
  * use of the stage that it is for. Producer and consumers each count stages and phases for
  * themselves, in the same order. */
 #include "codegen/step/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 
 enum { BARRIER = ET_RING_BARRIER, PIECE = ET_RING_PIECE };
 

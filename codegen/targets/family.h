@@ -14,7 +14,7 @@ typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h *
 typedef struct et_codegen_info et_codegen_info;
 typedef struct et_product_code et_product_code;
 
-/* The weight stream (ir/program/stream.h): barriers of eight bytes in local memory, whose phase
+/* The weight stream (ir/weights/stream.h): barriers of eight bytes in local memory, whose phase
  * ends after a fixed number of arrivals, and asynchronous copies into local memory. */
 typedef struct {
     void (*init)(cg *, val barrier, int count); /* by one work-item, before `meet` */

@@ -1,7 +1,7 @@
 /* The outermost level of .eti: header, dims, declarations in order; and the tools all of the parser
  * is made of. Start reading at et_eti_parse. */
 #include "ir/eti/parser.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include <string.h>
 
 /* ---- errors ---- */

@@ -2,6 +2,7 @@
  * that the text does not name are made here. */
 #include "ir/program/step.h"
 #include "ir/eti/parser.h"
+#include "ir/weights/computed.h"
 #include <string.h>
 
 enum { PLAIN = ETI_TENSORS | ETI_LOCALS | ETI_LOOPS };

@@ -1,7 +1,7 @@
 /* The schedule: loops, and tasks. */
 #include "ir/eti/parser.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include <string.h>
 
 /* ---- tasks ---- */

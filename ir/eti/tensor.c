@@ -1,7 +1,7 @@
 /* Declarations of tensors. */
 #include "ir/eti/parser.h"
-#include "ir/program/host.h"
 #include "ir/program/tags.h"
+#include "ir/weights/host.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Do several elements of an access make one load? */
 #include "ir/product/product.h"
+#include "ir/weights/computed.h"
 
 /* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. 0 where
  * they do not begin with a byte. */

@@ -3,7 +3,7 @@
  * one; or half of the lanes', where the unit has two parts. What the k's of a wave's part share
  * comes from a stage as whole words. */
 #include "ir/product/product.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 
 enum { ROWS = 16, LANE = 8 /* k's */, HIGH_APART = 4, PIECE = 16, MOST_ADDED = 64, PARTS = 2 };
 

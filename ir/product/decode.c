@@ -7,7 +7,7 @@
  * words, and one that is the same for all of them, as scales of groups are, one element; an
  * expression with other loads goes through local memory. */
 #include "ir/product/product.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* How a CONTRACT step is cut up: chunks of k, units of a chunk, and k's of a lane in a unit; where
  * b comes from, and whether it goes to registers; where the waves' parts of a sum meet. */
 #include "ir/product/product.h"
-#include "ir/program/packed.h"
-#include "ir/program/zeros.h"
+#include "ir/weights/packed.h"
+#include "ir/weights/zeros.h"
 
 et_product_cx et_product_context(const et_program *p, const et_func *f, const et_target *t,
                                  et_arena *arena) {

@@ -12,8 +12,9 @@
 
 #include "ir/program/features.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
 #include "ir/target/target.h"
+#include "ir/weights/computed.h"
+#include "ir/weights/stream.h"
 
 enum {
     ET_DEEP = 2,           /* chunks of b in registers at once, where there is room for two */

@@ -6,7 +6,7 @@
  * apart the sums of up to eight runs, of which each is scaled once, and a lane may have as many k's
  * as one load brings. Units whose runs have a column each are a turn. */
 #include "ir/product/product.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 
 enum { COLUMNS = 8, VALUES = 2 /* of a lane */ };
 

@@ -1,7 +1,7 @@
-/* A b that comes through the weight stream (ir/program/stream.h): how much of it a stage holds,
+/* A b that comes through the weight stream (ir/weights/stream.h): how much of it a stage holds,
  * and whether what lanes copy comes out even. */
 #include "ir/product/product.h"
-#include "ir/program/packed.h"
+#include "ir/weights/packed.h"
 
 enum {
     PIECE = ET_RING_PIECE,

@@ -131,7 +131,7 @@ static inline int et_target_lds(const et_target *t, int occupancy) {
 const et_fragment *et_target_fragment(const et_target *, et_dtype operand);
 /* The one of a step that multiplies either way, or NULL. */
 const et_fragment *et_target_maybe_packed(const et_target *, et_dtype operand);
-/* Does it multiply weights that are packed (ir/program/packed.h)? */
+/* Does it multiply weights that are packed (ir/weights/packed.h)? */
 bool et_target_packs(const et_target *);
 
 /* How many values a lane's places are of, and the part that value number I has in a place. */

@@ -1,12 +1,12 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
 #include "ir/program/deal.h"
-#include "ir/program/host.h"
 #include "ir/program/queue.h"
-#include "ir/program/stream.h"
 #include "ir/program/tags.h"
 #include "ir/verify/steps/steps.h"
 #include "ir/verify/symbolic.h"
+#include "ir/weights/host.h"
+#include "ir/weights/stream.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -52,7 +52,7 @@ typedef struct {
  * for every tile. */
 typedef struct {
     double ops, bytes;
-    int code_bits; /* of a right operand of quantised values (ir/program/scaled.h); or 0 */
+    int code_bits; /* of a right operand of quantised values (ir/weights/scaled.h); or 0 */
     int bare_bits; /* of an unscaled one; or 0 */
     bool plain;    /* as is said there */
 } et_element_cost;

@@ -1,4 +1,4 @@
-/* Products of many rows whose weights come through the weight stream (ir/program/stream.h). Such a
+/* Products of many rows whose weights come through the weight stream (ir/weights/stream.h). Such a
  * product has a multistage pipeline of its own, of both operands, which a tile fills when it begins
  * and which is empty when it ends. Where weights come in stages of the weight stream instead, they
  * are in flight before the tile begins, and only rows, which other tasks write, are copied by the
@@ -6,7 +6,7 @@
  */
 #include "passes/cost/stream_many.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include "passes/product/product.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The bytes from caches and the operations of a tile, step by step. */
-#include "ir/program/scaled.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/scaled.h"
+#include "ir/weights/stream.h"
 #include "passes/cost/cost.h"
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The machines that come with etcc: the texts of machines/, part of this file when it is built. */
 #include "passes/machine/machine.h"
-#include "ir/program/stream.h"
 #include "ir/target/target.h"
+#include "ir/weights/stream.h"
 #include "passes/machine/lines.h"
 #include <ctype.h>
 #include <string.h>

@@ -44,7 +44,7 @@ typedef struct {
     int flight_kb;    /* KiB of the weight stream in flight, at most */
     int prefetch_kb;  /* KiB of a CU's weights that are prefetched into the shared cache ahead of
                          the stages; 0: none */
-    int stream_kb;    /* KiB of a stage of the weight stream (ir/program/stream.h); 0: none */
+    int stream_kb;    /* KiB of a stage of the weight stream (ir/weights/stream.h); 0: none */
     double counter_die_us; /* from an arrival until a poller on the same die has seen it */
     double counter_us;     /* the same across dies */
     double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */

@@ -58,9 +58,9 @@ typedef struct {
     et_parts_type parts;
     bool experts_on_host;         /* weights of routed experts stay in host memory */
     et_features without;          /* what is left out */
-    bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
+    bool packed;                  /* 2:4 sparse weights are read packed (ir/weights/packed.h) */
     bool resident;                /* the kernel stays, and waits for steps */
-    bool zeros;                   /* blocks of zeros are skipped (ir/program/zeros.h) */
+    bool zeros;                   /* blocks of zeros are skipped (ir/weights/zeros.h) */
     bool unplanned;               /* products get no plans, though the machine has some for them */
     bool keep_order;              /* weights are not relaid out */
     bool same_sums;               /* all variants add up the terms of a sum in the same order */

@@ -1,4 +1,4 @@
-/* Weights that come ahead of the tasks that read them (ir/program/stream.h). Each workgroup has a
+/* Weights that come ahead of the tasks that read them (ir/weights/stream.h). Each workgroup has a
  * producer, which copies the weights of its streamed tiles, in the order in which they run, as long
  * as there is room in the stages: while tasks wait for events, too. A tile's weights are copied and
  * consumed in parts of some stages. */

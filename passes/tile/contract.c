@@ -3,7 +3,7 @@
  * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
 #include "passes/tile/contract.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
 #include <math.h>

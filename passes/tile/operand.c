@@ -1,5 +1,6 @@
 /* What a product's operands are in terms of a tile, and which tiles need none. */
 #include "ir/program/step.h"
+#include "ir/weights/computed.h"
 #include "passes/tile/contract.h"
 
 struct operand {

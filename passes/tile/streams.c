@@ -1,6 +1,6 @@
 /* What the tile that was built last is to the weight stream. */
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include "passes/tile/contract.h"
 
 /* The function has one. */

@@ -5,7 +5,7 @@
  * sums begin from the row's elements times what makes up for both, one product more for all columns
  * of the weights. Minima are multiplied by that, too, or by the sums of the row's elements. */
 #include "codegen/step/decode/decode.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 
 static et_scaled of_product(cg *g, const et_contract *c, int i) {
     et_scaled s;

@@ -5,8 +5,9 @@
  * A lane's k of a fragment follow each other. A load that is contiguous over them is one of whole
  * words, and one that is the same for all of them, as scales of groups are, one element; an
  * expression with other loads goes through LDS. */
+#include "ir/weights/computed.h"
 #include "codegen/step/decode/decode.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include <string.h>
 
 /* ---- loads and fragments ---- */

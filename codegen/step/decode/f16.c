@@ -11,7 +11,7 @@
  * Values of four bits become mantissa bits of a power of two that count ones, or sixteens: elements
  * multiplied by the latter are a sixteenth, and unscaled.c subtracts the power of two. */
 #include "codegen/step/decode/decode.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 #include <string.h>
 
 enum {

@@ -9,7 +9,8 @@
  * of their own to be in the range of bf16. */
 #include "codegen/step/decode/decode.h"
 #include "ir/base/diag.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/computed.h"
+#include "ir/weights/scaled.h"
 #include <math.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * family puts above values, and what is added to them, times the run's elements; and the sum of
  * these, by which minima are multiplied. */
 #include "codegen/step/decode/decode.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 
 enum { PIECE = 16, EACH = PIECE / 2 /* elements */, COLUMNS = 8, WORDS = PIECE / 4 };
 

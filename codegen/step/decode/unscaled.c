@@ -6,7 +6,8 @@
  * Values become f16 where one instruction converts two of them and the row becomes f16, too
  * (f16.c), else operands of the product's type (et_unscaled_family). */
 #include "codegen/step/decode/decode.h"
-#include "ir/program/scaled.h"
+#include "ir/weights/computed.h"
+#include "ir/weights/scaled.h"
 #include <string.h>
 
 static et_scaled of_product(cg *g, const et_contract *c, int i) {

@@ -1,9 +1,9 @@
-/* Products by weights of which two of every four k's are zero, read packed (ir/program/packed.h). A
+/* Products by weights of which two of every four k's are zero, read packed (ir/weights/packed.h). A
  * lane reads sixteen k's of a row as 16 bytes and their index as two, all of a wave's lanes those
  * of a block of 16 rows by 64 k's one behind the other. Which matrices are packed is known when
  * weights are loaded, so a step has two plans and a branch between their loops; what comes before
  * and after is the same. */
-#include "ir/program/packed.h"
+#include "ir/weights/packed.h"
 #include "codegen/step/operand/operand.h"
 #include "ir/program/step.h"
 

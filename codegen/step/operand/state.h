@@ -4,7 +4,7 @@
 
 #include "codegen/step/step.h"
 #include "ir/program/step.h"
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 
 /* Where this wave and lane are in the step: set before its mainloop begins. */
 struct et_frame {

@@ -1,8 +1,8 @@
 /* Which chunks a product leaves out, as all of their weights are zero
- * (ir/program/zeros.h). The words of a tile's rows, ORed, say which columns have any
+ * (ir/weights/zeros.h). The words of a tile's rows, ORed, say which columns have any
  * that is not; producer and consumers read the same words, which nothing writes
  * while the kernel runs, and so go through the same chunks. */
-#include "ir/program/zeros.h"
+#include "ir/weights/zeros.h"
 #include "codegen/step/operand/operand.h"
 
 /* The word of the rows that begin with row N of product I; the last ones for rows that are not

@@ -1,7 +1,7 @@
 /* The producer of the weight stream; operand/consume.c has the layout of a stage. */
 #include "codegen/step/product/product.h"
-#include "ir/program/packed.h"
-#include "ir/program/stream.h"
+#include "ir/weights/packed.h"
+#include "ir/weights/stream.h"
 #include <string.h>
 
 enum {

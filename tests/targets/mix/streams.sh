@@ -1,5 +1,5 @@
 #!/bin/sh
-# Weights through a ring (ir/program/stream.h) in a kernel of several models: of those whose products have few rows, while the others
+# Weights through a ring (ir/weights/stream.h) in a kernel of several models: of those whose products have few rows, while the others
 # bring their operands themselves; the wave that brings waits until a model begins.
 . "$(dirname "$0")/lib.sh"
 "$bin/etimport" "$src/bench/models/llama-3.2-1b" --config-only --slots 4 --max-tokens 4 --context 640 -o decode.etg

@@ -3,6 +3,7 @@
 #include "ir/base/arena.h"
 #include "ir/expr/expr.h"
 #include "ir/program/program.h"
+#include "ir/weights/computed.h"
 #include "tests/unit/ir/main.h"
 #include <inttypes.h>
 #include <stdio.h>

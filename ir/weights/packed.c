@@ -1,7 +1,7 @@
 /* Which products can read weights packed. */
-#include "ir/program/packed.h"
+#include "ir/weights/packed.h"
 #include "ir/program/step.h"
-#include "ir/program/zeros.h"
+#include "ir/weights/zeros.h"
 
 bool et_packed_of(const et_program *p, int tensor, et_packed *out) {
     et_zeros z;

@@ -1,4 +1,4 @@
-#include "ir/program/host.h"
+#include "ir/weights/host.h"
 #include "ir/program/step.h"
 
 static int64_t elements(const et_program *p, const et_tensor *t, int from, int to) {

@@ -1,5 +1,5 @@
 /* Which right operands are codes times a scale. */
-#include "ir/program/scaled.h"
+#include "ir/weights/scaled.h"
 #include <math.h>
 
 enum { EXACT = 256 }; /* integers up to it are bf16 */

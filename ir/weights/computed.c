@@ -1,5 +1,5 @@
-/* Right operands of products that are computed of what they load: quantised weights, above all. */
-#include "ir/program/program.h"
+/* Which loads an operand is computed of, and whether that can be done in registers. */
+#include "ir/weights/computed.h"
 
 enum { MOST_RUN = 16, MOST_BITS = 128 };
 

@@ -1,5 +1,5 @@
 /* Which products can leave out pieces of weights. */
-#include "ir/program/zeros.h"
+#include "ir/weights/zeros.h"
 #include "ir/program/step.h"
 
 bool et_zeros_of(const et_program *p, int tensor, et_zeros *out) {

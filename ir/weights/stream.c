@@ -1,6 +1,7 @@
 /* What can be streamed. */
-#include "ir/program/stream.h"
+#include "ir/weights/stream.h"
 #include "ir/program/step.h"
+#include "ir/weights/computed.h"
 #include <string.h>
 
 int et_ring_words(int stages, int wave, bool prefetches) {
