@@ -95,7 +95,7 @@ static bool check_chunk(cg *g, const et_func *f, const et_step *s) {
     g->f = f;
     const char *problem = cg_scan_problem(g, s);
     g->f = NULL;
-    if (problem) cg_error(g, "%s: its scan cannot be done in chunks: %s", f->name, problem);
+    if (problem) cg_error(g, "%s: its scan cannot be done so: %s", f->name, problem);
     return !problem;
 }
 
@@ -132,7 +132,7 @@ static bool check_steps(cg *g, const et_program *p) {
                 cg_error(g, "%s: %d lanes share a result of a scan, a wave has %d", f->name,
                          f->steps[k].lanes, g->t->wave);
                 ok = false;
-            } else if (f->steps[k].kind == ET_STEP_SCAN && f->steps[k].chunk)
+            } else if (f->steps[k].kind == ET_STEP_SCAN)
                 ok &= check_chunk(g, f, &f->steps[k]);
     }
     return ok;

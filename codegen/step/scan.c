@@ -152,12 +152,30 @@ static void name_state(cg_scan *c, int first) {
         cg_remember(c->g, et_arg(c->g->x, first - e, ET_T_F32), c->state[e]);
 }
 
+static void sum_of_lane(cg_scan *c, val *v) {
+    for (int step = 1; step < c->n; step *= 2)
+        for (int e = 0; e + step < c->n; e += 2 * step)
+            v[e] = LLVMBuildFAdd(c->g->b, v[e], v[e + step], "");
+}
+
+val cg_scan_sum(cg_scan *c, val *of_element) {
+    val lane[ET_SCAN_ELEMENTS], v[ET_SCAN_ELEMENTS];
+    for (int at = 0; at < c->lanes; at++) {
+        for (int e = 0; e < c->n; e++)
+            v[e] = of_element[(e / c->wide * c->lanes + at) * c->wide + e % c->wide];
+        sum_of_lane(c, v);
+        lane[at] = v[0];
+    }
+    for (int m = 1; m < c->lanes; m *= 2)
+        for (int at = 0; at < c->lanes; at += 2 * m)
+            lane[at] = LLVMBuildFAdd(c->g->b, lane[at], lane[at + m], "");
+    return lane[0];
+}
+
 /* Of all lanes that share the result, in all of them. */
 static val sum_of(cg_scan *c, val *v) {
     cg *g = c->g;
-    for (int step = 1; step < c->n; step *= 2)
-        for (int e = 0; e + step < c->n; e += 2 * step)
-            v[e] = LLVMBuildFAdd(g->b, v[e], v[e + step], "");
+    sum_of_lane(c, v);
     for (int m = 1; m < c->lanes; m *= 2)
         v[0] = LLVMBuildFAdd(g->b, v[0], cg_shuffle_xor(g, v[0], m), "");
     return v[0];
@@ -374,8 +392,8 @@ static void scan_chunks(cg_scan *c, val *v) {
     cg_at(g, done);
 }
 
-/* One result, of all rows. */
-static void scan_result(cg_scan *c) {
+/* One result, of rows FROM to END - 1; SOME: there are some. */
+static void scan_result(cg_scan *c, val from, val end, bool some) {
     cg *g = c->g;
     val v[ET_SCAN_ELEMENTS + 1];
     for (int e = 0; e < c->n; e++)
@@ -384,49 +402,33 @@ static void scan_result(cg_scan *c) {
     if (c->s->chunk)
         scan_chunks(c, v);
     else
-        scan_rows(c, cg_i32(g, 0), cg_emit_i32(g, c->s->rextent), true, v);
+        scan_rows(c, from, end, some, v);
     memcpy(c->state, v, (size_t)c->n * sizeof *v);
     keep_state(c, v[c->n]);
 }
 
-void cg_step_scan(cg *g, const et_step *s) {
-    int64_t size = 1, extent[ET_MAX_VARS], all = 1, most = 1;
-    et_is_int(g->x, et_var_extent(g->x, s->evar), &size);
-    cg_scan c = {.g = g, .s = s, .lanes = s->lanes, .n = (int)size / s->lanes};
-    c.wide = c.n % 4 == 0 ? 4 : c.n % 2 == 0 ? 2 : 1;
-    for (int v = 0; v < s->nvars; v++) {
-        et_is_int(g->x, et_var_extent(g->x, s->vars[v]), &extent[v]);
-        all *= extent[v];
-    }
-    if (g->p->tensors[s->state.id].max_bytes > 4) most = g->p->tensors[s->state.id].max_bytes / 4;
-    c.sub = cg_fresh_var(g, "sub", s->lanes);
-    c.key = cg_fresh_var(g, "key", most);
-    c.later = et_var_add(g->x, "later", et_var_extent(g->x, s->rvar));
-    const char *why;
-    if (s->chunk &&
-        !et_scan_chunk_of(g->x, s, g->p->workgroup, g->t->wave, s->chunk, &c.chunk, &why))
-        et_bug("%s: %s", g->f->name, why);
-    find_places(&c);
-    c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");
-    cg_bind(g, c.sub, c.at, true);
+/* All results of the tile, of those rows. */
+static void scan_tile(cg_scan *c, val from, val end, bool some) {
+    cg *g = c->g;
+    const et_step *s = c->s;
     int64_t groups = g->p->workgroup / s->lanes;
     val first = LLVMBuildUDiv(g->b, g->tid, cg_i32(g, s->lanes), ""), item = first, nothing = NULL;
-    bool looped = all > groups, guarded = all % groups != 0;
+    bool looped = c->all > groups, guarded = c->all % groups != 0;
     cg_for f;
     cg_if in, masked;
     if (looped)
         item = cg_add(g, first,
-                      cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, all), cg_i32(g, groups), true, 0,
-                                   &nothing));
-    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, cg_i32(g, all)));
-    c.item = item;
+                      cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->all), cg_i32(g, groups), true,
+                                   0, &nothing));
+    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, cg_i32(g, c->all)));
+    c->item = item;
     int mark = cg_scope(g);
-    cg_decode(g, item, s->nvars, s->vars, extent);
+    cg_decode(g, item, s->nvars, s->vars, c->extent);
     if (s->mask.id) cg_if_begin(g, &masked, cg_emit(g, s->mask));
     int inner = cg_scope(g);
     g->diverged = s->lanes < g->t->wave && (guarded || s->mask.id);
-    if (s->ahead) find_all_loads(&c);
-    scan_result(&c);
+    if (s->ahead) find_all_loads(c);
+    scan_result(c, from, end, some);
     g->diverged = false;
     cg_scope_end(g, inner);
     if (s->mask.id) cg_if_end(g, &masked);
@@ -435,7 +437,63 @@ void cg_step_scan(cg *g, const et_step *s) {
     if (looped) cg_for_end(g, &f, &nothing);
 }
 
+/* Runs, and the rows between them; states are in memory from one of these to the next. */
+static void scan_runs(cg_scan *c) {
+    cg *g = c->g;
+    block before = cg_here(g), head = cg_block(g, "rows"), some = cg_block(g, "some_rows"),
+          found = cg_block(g, "runs"), run = cg_block(g, "one_run"), done = cg_block(g, "scanned");
+    val n = cg_emit_i32(g, c->s->rextent);
+    cg_br(g, head);
+    cg_at(g, head);
+    val row = LLVMBuildPhi(g->b, g->i32, "");
+    int mark = cg_scope(g);
+    val first = cg_scan_find_run(c, row);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, row, first), some, found);
+    cg_at(g, some);
+    scan_tile(c, row, first, true);
+    cg_barrier(g);
+    cg_br(g, found);
+    cg_at(g, found);
+    cg_scope_end(g, mark);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, first, n), run, done);
+    cg_at(g, run);
+    val after = cg_scan_run(c, first);
+    cg_barrier(g);
+    cg_scope_end(g, mark);
+    block here = cg_here(g);
+    LLVMAddIncoming(row, (val[]){cg_i32(g, 0), after}, (block[]){before, here}, 2);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, after, n), head, done);
+    cg_at(g, done);
+}
+
+void cg_step_scan(cg *g, const et_step *s) {
+    int64_t size = 1, most = 1;
+    et_is_int(g->x, et_var_extent(g->x, s->evar), &size);
+    cg_scan c = {.g = g, .s = s, .lanes = s->lanes, .n = (int)size / s->lanes, .all = 1};
+    c.wide = c.n % 4 == 0 ? 4 : c.n % 2 == 0 ? 2 : 1;
+    for (int v = 0; v < s->nvars; v++) {
+        et_is_int(g->x, et_var_extent(g->x, s->vars[v]), &c.extent[v]);
+        c.all *= c.extent[v];
+    }
+    if (g->p->tensors[s->state.id].max_bytes > 4) most = g->p->tensors[s->state.id].max_bytes / 4;
+    c.sub = cg_fresh_var(g, "sub", s->lanes);
+    c.key = cg_fresh_var(g, "key", most);
+    c.later = et_var_add(g->x, "later", et_var_extent(g->x, s->rvar));
+    const char *why;
+    if ((s->chunk &&
+         !et_scan_chunk_of(g->x, s, g->p->workgroup, g->t->wave, s->chunk, &c.chunk, &why)) ||
+        (s->window && !et_scan_window_of(g->x, s, g->p->workgroup, &c.window, &why)))
+        et_bug("%s: %s", g->f->name, why);
+    find_places(&c);
+    c.at = LLVMBuildURem(g->b, g->lane, cg_i32(g, s->lanes), "");
+    cg_bind(g, c.sub, c.at, true);
+    if (s->window)
+        scan_runs(&c);
+    else
+        scan_tile(&c, cg_i32(g, 0), cg_emit_i32(g, s->rextent), true);
+}
+
 const char *cg_scan_problem(cg *g, const et_step *s) {
     const char *why;
-    return !s->chunk || et_scan_suits(cg_cx(g), s, &why) ? NULL : why;
+    return (!s->chunk && !s->window) || et_scan_suits(cg_cx(g), s, &why) ? NULL : why;
 }

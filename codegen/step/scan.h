@@ -23,7 +23,9 @@ typedef struct {
     int later;                   /* a variable: a row of the next block */
     et_expr load[CG_SCAN_LOADS]; /* what a row loads that its state has no part in */
     int nloads;
-    et_scan_chunk chunk; /* where the step has some */
+    et_scan_chunk chunk;              /* where the step has some */
+    et_scan_window window;            /* where it has one */
+    int64_t all, extent[ET_MAX_VARS]; /* results of a tile */
 } cg_scan;
 
 /* The state of row ROW, which begins a chunk, in place of the one at BEFORE; its place, -1: none.
@@ -31,6 +33,19 @@ typedef struct {
 val cg_scan_enter(cg_scan *, val row, val before);
 /* Where the state of ROW, which may differ in each lane, lies; -1 where it is not kept. */
 val cg_scan_key(cg_scan *, val row, bool divergent);
+
+/* Of all lanes that share the result, from what each has in order: their sum, as one of them has
+ * it.
+ */
+val cg_scan_sum(cg_scan *, val *of_element);
+
+/* ---- scan_window.c ---- */
+/* The first row from ROW on that begins a run of more rows than a wave has lanes, or the number of
+ * rows. Uniform. */
+val cg_scan_find_run(cg_scan *, val row);
+/* Rows from FIRST on as far as the run goes, of all results of the tile, by all work-items, with
+ * the state in memory before and after them. The row behind them. */
+val cg_scan_run(cg_scan *, val first);
 
 /* ---- scan_chunk.c ---- */
 /* The first row from ROW on that begins a chunk, or the number of rows. Uniform. */

@@ -78,8 +78,8 @@ static void chunk(eti_parser *p, et_step *s) {
     s->scratch = l;
 }
 
-/* scan [vars] [where mask] over i < N [extent X], j < J lanes L [ahead A] [chunk C scratch $s]
- * state %s[...]  [fresh = E] [keep = E] [look = E] next = E  out = E  into %y[...] */
+/* scan [vars] [where mask] over i < N [extent X], j < J lanes L [ahead A] [window | chunk C scratch
+ * $s] state %s[...]  [fresh = E] [keep = E] [look = E] next = E  out = E  into %y[...] */
 void eti_step_scan(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -102,7 +102,8 @@ void eti_step_scan(eti_parser *p, et_step *s) {
     s->lanes = (int)eti_need_int(p, 1, 64, "lanes that share a result");
     if (eti_take_word(p, "ahead"))
         s->ahead = (int)eti_need_int(p, 1, ET_SCAN_AHEAD, "rows whose loads are ahead");
-    if (eti_take_word(p, "chunk")) chunk(p, s);
+    s->window = eti_take_word(p, "window");
+    if (!s->window && eti_take_word(p, "chunk")) chunk(p, s);
     if (p->broken || s->nvars < 0 || s->rvar < 0 || s->evar < 0) {
         p->broken = true;
         return;

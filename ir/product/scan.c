@@ -132,6 +132,42 @@ bool et_scan_form_of(et_exprs *x, const et_step *s, et_scan_form *out, const cha
     return true;
 }
 
+/* ---- windows ---- */
+
+/* E == J, or J == E, for E = Q % the elements of J. */
+static bool is_place(et_exprs *x, et_expr e, int j, int64_t elements, et_expr *out) {
+    const et_node_x n = *et_x(x, e);
+    int64_t by;
+    for (int i = 0; n.op == ET_X_EQ && i < 2; i++) {
+        const et_node_x m = *et_x(x, n.ops[i]);
+        if (m.op != ET_X_MOD || !et_expr_eq(n.ops[!i], et_var(x, j))) continue;
+        *out = m.ops[0];
+        return et_is_int(x, m.ops[1], &by) && by == elements;
+    }
+    return false;
+}
+
+bool et_scan_window_of(et_exprs *x, const et_step *s, int items, et_scan_window *out,
+                       const char **out_why) {
+    const et_node_x next = *et_x(x, s->scan[ET_SC_NEXT]);
+    int64_t elements = 0, results = 1, n = 0;
+    *out = (et_scan_window){.count = ET_NO_EXPR};
+    et_is_int(x, et_var_extent(x, s->evar), &elements);
+    if (next.op != ET_X_SELECT || !is_place(x, next.ops[0], s->evar, elements, &out->count) ||
+        !et_expr_eq(next.ops[2], et_arg(x, ET_ARG_STATE, ET_T_F32)))
+        return no(out_why, "an element of the state is not what one of the last rows brought");
+    out->brought = next.ops[1];
+    if (et_expr_has_op(x, out->brought, ET_X_ARG) || et_expr_has_op(x, out->count, ET_X_ARG) ||
+        of_result(x, s, out->count) || et_expr_has_var(x, out->count, s->evar))
+        return no(out_why, "what a row brings is made of the state, or not of the row alone");
+    for (int i = 0; i < s->nvars; i++)
+        results *= et_is_int(x, et_var_extent(x, s->vars[i]), &n) ? n : items + 1;
+    if (elements > ET_SCAN_WINDOW || results > items)
+        return no(out_why, "it has too many elements, or a tile too many results");
+    out->elements = (int)elements;
+    return true;
+}
+
 /* ---- memory ---- */
 
 static int take(et_scan_chunk *c, int words) {
@@ -190,7 +226,9 @@ bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int wave, int ro
 }
 
 bool et_scan_suits(const et_product_cx *g, const et_step *s, const char **out_why) {
+    et_scan_window w;
     et_scan_chunk c;
+    if (s->window) return et_scan_window_of(g->x, s, g->p->workgroup, &w, out_why);
     const et_fragment *fr = et_target_fragment(g->t, ET_F32);
     if (!et_scan_chunk_of(g->x, s, g->p->workgroup, g->t->wave, s->chunk, &c, out_why))
         return false;

@@ -38,6 +38,24 @@ typedef struct {
 /* The parts of S, a SCAN step, in that form. False, and *OUT_WHY says why, where it has none. */
 bool et_scan_form_of(et_exprs *, const et_step *, et_scan_form *out, const char **out_why);
 
+/* The other form that does rows at once, to the same bits: an element of the state is what one of
+ * the last rows brought, as in a short convolution,
+ *
+ *     s[j] = brought where count % J == j, else s[j]
+ *
+ * so that along a run, rows of one sequence that follow one another and whose COUNT goes up by
+ * one, element j of row t is of row t - (count(t) - j) % J, or as it was before the run. */
+typedef struct {
+    et_expr count, brought; /* an integer of the row; of the row, the result and the element */
+    int elements;           /* J */
+} et_scan_window;
+
+enum { ET_SCAN_WINDOW = 16 }; /* elements at most */
+
+/* S, a SCAN step of which ITEMS work-items have a tile, in that form; likewise. */
+bool et_scan_window_of(et_exprs *, const et_step *, int items, et_scan_window *out,
+                       const char **out_why);
+
 /* Where a chunk's matrices lie in the step's scratch, in f32 words, and how far apart their rows.
  */
 typedef struct {
@@ -56,7 +74,7 @@ typedef struct {
 bool et_scan_chunk_of(et_exprs *, const et_step *, int items, int wave, int rows,
                       et_scan_chunk *out, const char **out_why);
 
-/* Can S, which has a chunk, be done so on the context's target, in its scratch? */
+/* Can S, which has a chunk or a window, be done so on the context's target, in its scratch? */
 bool et_scan_suits(const et_product_cx *, const et_step *, const char **out_why);
 
 #endif

@@ -256,6 +256,7 @@ static void print_scan(struct out *o, const et_step *s) {
     print_var(o, s->evar);
     fprintf(o->to, " lanes %d", s->lanes);
     if (s->ahead) fprintf(o->to, " ahead %d", s->ahead);
+    if (s->window) fprintf(o->to, " window");
     if (s->chunk) fprintf(o->to, " chunk %d scratch $%s", s->chunk, local_name(o, s->scratch));
     fprintf(o->to, "\n");
     print_scan_parts(o, &s->state, s->scan);

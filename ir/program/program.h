@@ -270,8 +270,10 @@ typedef struct et_step {
      * AHEAD rows load that the state has no part in is under way while those before them are gone
      * through; 0: it is loaded row by row. NEXT and OUT are always there. With CHUNK, so many rows
      * of a sequence that follow one another, from a position that CHUNK divides on, are done at
-     * once by matrix products (ir/product/scan.h), which lie in SCRATCH, f32. */
+     * once by matrix products (ir/product/scan.h), which lie in SCRATCH, f32. With WINDOW, an
+     * element is what one of the last rows brought, and work-items share the rows of a run. */
     int evar, lanes, ahead, chunk;
+    bool window;
     et_place state;
     et_expr scan[ET_SC_PARTS];
 } et_step;

@@ -52,6 +52,7 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 enum { ET_SCAN_ELEMENTS = 64 }; /* of the state, that a lane of a SCAN step has at most */
 enum { ET_SCAN_AHEAD = 8 };     /* rows, that a SCAN step loads ahead at most */
 enum { ET_SCAN_CHUNK = 64 };    /* rows, that it does at once at most */
+enum { ET_SCAN_RUN_ROWS = 16 }; /* rows of a window, that a work-item does at once at most */
 /* The extent of VAR in the step; its own extent where it is not one of the step's variables. */
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* Stages of a CONTRACT step's multistage pipeline; 0 where it has none. */

@@ -331,14 +331,16 @@ static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_e
                             (t->p->tensors[s->to.id].tagged ? 2 : 1);
 }
 
-/* Rows come one after the other, each a trip to memory and to the other lanes. */
+/* Rows come one after the other, each a trip to memory and to the other lanes; those of a window
+ * are shared by work-items, each of which has some on their way. */
 static void cost_scan(struct tile *t, const et_step *s, const et_step_elements *e) {
     enum { STATE_BYTES = 8 }; /* read and written, f32 */
     double size = value(t, et_var_extent(t->p->g->exprs, s->evar), 1);
     double rows = value(t, s->rextent, 1), n = iterations(t, s);
     t->c.cache_bytes += n * (rows * size * e->value.bytes / n + size * STATE_BYTES);
     t->c.vector_flops += n * rows * size * (e->value.ops + 1);
-    t->c.turns += rows;
+    double at_once = s->window ? fmax(1, t->p->workgroup / n) * ET_SCAN_RUN_ROWS : 1;
+    t->c.turns += ceil(rows / at_once);
 }
 
 et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,

@@ -138,7 +138,8 @@ static bool attends(const et_product_cx *cx, et_step *s) {
 
 static bool scans(const et_product_cx *cx, const et_step *s) {
     const char *why;
-    return !s->chunk || et_scan_suits(cx, s, &why) || refuse(cx, "scan", "chunk", why);
+    return (!s->chunk && !s->window) || et_scan_suits(cx, s, &why) ||
+           refuse(cx, "scan", s->window ? "window" : "chunk", why);
 }
 
 /* A map or reduction; STREAMED as for et_map_choose. */
@@ -246,7 +247,7 @@ static bool is_possible(const et_product_cx *cx, const et_step *s) {
     if (s->kind == ET_STEP_ATTEND)
         return s->attend.made ? et_attend_loop_of(cx, s, &l, &why)
                               : et_attend_choose(cx, s, &attend);
-    if (s->kind == ET_STEP_SCAN) return !s->chunk || et_scan_suits(cx, s, &why);
+    if (s->kind == ET_STEP_SCAN) return (!s->chunk && !s->window) || et_scan_suits(cx, s, &why);
     if (s->kind != ET_STEP_CONTRACT) return true;
     return s->plan[ET_PLAN_MAIN].made ? et_mainloop_of(cx, s, ET_PLAN_MAIN, &c, &why)
                                       : et_product_choose(cx, s, false, false, false, plans, &c);

@@ -125,6 +125,17 @@ static bool choose_chunk(et_tiler *t, et_step *s) {
     return false;
 }
 
+/* Are elements of the state what the last rows brought? The same sums, so always, where a launch
+ * may have a run of such rows. */
+static bool has_window(const et_tiler *t, const et_step *s) {
+    const et_machine *m = t->opt->machine;
+    et_scan_window w;
+    const char *why;
+    int64_t lo, hi;
+    et_span(t->x, s->rextent, &lo, &hi);
+    return hi >= 2 * m->wave_size && et_scan_window_of(t->x, s, m->waves * m->wave_size, &w, &why);
+}
+
 /* A step of as many results as MOST. */
 static et_step step_of(et_tiler *t, int lanes, int64_t most) {
     const et_group *gr = t->gr;
@@ -165,7 +176,9 @@ bool et_tile_scan(const et_tiler *common, const et_group *gr) {
         return false;
     }
     et_step s = step_of(&t, lanes, per_tile(&t, lanes));
-    if (may_have_chunks(&t, &s) && !choose_chunk(&t, &s)) { /* of as many as there are lanes for */
+    s.window = has_window(&t, &s);
+    if (!s.window && may_have_chunks(&t, &s) &&
+        !choose_chunk(&t, &s)) { /* of as many as there are lanes for */
         other = et_tiler_begin(common, gr);
         et_step wide = step_of(&other, lanes, n);
         if (choose_chunk(&other, &wide)) t = other, s = wide;

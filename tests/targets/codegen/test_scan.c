@@ -179,12 +179,93 @@ START_TEST(scans_in_chunks) {
 }
 END_TEST
 
+/* ---- windows ---- */
+
+struct window {
+    int results, live, taps, lanes, rows, most; /* of a tile, LIVE of them */
+    int period, from;                           /* as of chunks */
+    bool alone, fresh, outside; /* OUTSIDE: rows of the second sequence have no state */
+};
+
+/* Where row I of C is: of which sequence, and where in it. */
+static et_expr slot_of(et_exprs *x, const struct window *c, et_expr at, et_expr i) {
+    et_expr slot =
+        et_op2(x, ET_X_MIN, et_op2(x, ET_X_IDIV, at, et_int(x, c->period)), et_int(x, 7));
+    et_expr third = et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, i, et_int(x, 3)), et_int(x, 1));
+    third = et_op2(x, ET_X_AND, third, et_op2(x, ET_X_LT, et_int(x, 2 * c->period), at));
+    return c->alone ? et_select(x, third, et_int(x, 8), slot) : slot;
+}
+
+static void windows(const struct window *c) {
+    kit k;
+    kit_begin(&k, "windows");
+    et_exprs *x = k.x;
+    int64_t syms[] = {c->rows};
+    et_expr N = et_sym(x, kit_sym(&k, "N", 1, c->most)), H = kit_n(&k, 2);
+    et_expr W = kit_n(&k, c->live), J = kit_n(&k, c->taps), S = kit_n(&k, 9);
+    et_expr dstate[] = {S, H, W, J}, dout[] = {N, H, W}, dby[] = {H, W, J};
+    int in = kit_tensor(&k, ET_TENSOR_INPUT, "in", ET_BF16, 3, dout);
+    int by = kit_tensor(&k, ET_TENSOR_INPUT, "by", ET_F32, 3, dby);
+    int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
+    et_func *f = kit_func(&k, "windows", 1);
+    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
+    s->nvars = 1;
+    s->vars[0] = kit_var(&k, "w", c->results);
+    s->rvar = et_var_add(x, "i", N);
+    s->rextent = N;
+    s->evar = kit_var(&k, "j", c->taps);
+    s->lanes = c->lanes;
+    s->window = true;
+    et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
+    et_expr j = et_var(x, s->evar), of_out[] = {i, h, w}, of_state[] = {h, h, w, j};
+    et_expr at = et_add(x, i, et_int(x, c->from));
+    et_expr count = et_op2(x, ET_X_MOD, at, et_int(x, c->period));
+    et_expr slot = slot_of(x, c, at, i), number = et_arg(x, ET_ARG_STATE, ET_T_F32);
+    et_expr tap = et_op2(x, ET_X_MOD, et_sub(x, et_sub(x, j, count), et_int(x, 1)), J);
+    et_expr of_by[] = {h, w, tap};
+    if (c->live < c->results) s->mask = et_op2(x, ET_X_LT, w, W);
+    if (c->fresh) s->scan[ET_SC_FRESH] = et_op2(x, ET_X_EQ, count, et_int(x, 0));
+    if (c->outside) s->scan[ET_SC_KEEP] = et_op2(x, ET_X_NE, slot, et_int(x, 1));
+    s->scan[ET_SC_NEXT] = et_select(x, et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, count, J), j),
+                                    kit_at(&k, in, 3, of_out), number);
+    s->scan[ET_SC_OUT] = et_mul(x, number, kit_at(&k, by, 3, of_by));
+    of_state[0] = slot;
+    s->state = kit_place(ET_LOAD_TENSOR, state, 4, of_state);
+    s->to = kit_place(ET_LOAD_TENSOR, out, 3, of_out);
+    et_scan_window of;
+    const char *why;
+    ck_assert_msg(et_scan_window_of(x, s, k.p->workgroup, &of, &why), "%s", why);
+    kit_grid(&k, f, &H, -1);
+    kit_check(&k, "cus=2:xcds=1", syms);
+    kit_end(&k);
+}
+
+static const struct window window_shapes[] = {
+    {64, 64, 4, 4, 300, 300, 300, 0, false, true, false}, /* one run */
+    {64, 64, 4, 4, 300, 300, 90, 17, false, true, false}, /* some */
+    {16, 11, 4, 1, 300, 400, 140, 5, true, true, false},  /* rows of others between, a part tile */
+    {40, 40, 3, 1, 260, 300, 100, 1, false, true,
+     true}, /* no state, a part pass, no power of two */
+    {128, 128, 2, 2, 129, 200, 1000, 3, false, false, false}, /* never fresh */
+    {8, 8, 16, 8, 200, 200, 70, 0, true, true, false},
+    {64, 64, 4, 4, 65, 300, 300, 7, false, true, false}, /* as few as are a run */
+    {64, 64, 4, 4, 60, 300, 300, 7, false, true, false}, /* too few */
+};
+enum { NWINDOWS = sizeof window_shapes / sizeof *window_shapes };
+
+START_TEST(scans_of_windows) {
+    windows(&window_shapes[_i]);
+}
+END_TEST
+
 Suite *scan_suite(void) {
     Suite *s = suite_create("scan");
     TCase *t = tcase_create("scan");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, scans, 0, NSHAPES);
     tcase_add_loop_test(t, scans_in_chunks, 0, NCHUNKED);
+    tcase_add_loop_test(t, scans_of_windows, 0, NWINDOWS);
     suite_add_tcase(s, t);
     return s;
 }
