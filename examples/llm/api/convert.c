@@ -186,6 +186,11 @@ json_t *convert_responses(const json_t *body, struct fault *f) {
         json_object_set_new(out, "tool_choice", response_choice(choice));
     if (json_object_get(json_object_get(body, "text"), "format"))
         json_object_set_new(out, "response_format", response_format(json_object_get(body, "text")));
+    const json_t *include = json_object_get(body, "include");
+    bool told = json_integer_value(json_object_get(body, "top_logprobs")) > 0;
+    for (size_t i = 0; i < json_array_size(include); i++)
+        told |= is(json_array_get(include, i), "message.output_text.logprobs");
+    if (told) json_object_set_new(out, "logprobs", json_true());
     json_t *effort = json_object_get(json_object_get(body, "reasoning"), "effort");
     if (effort && !json_is_null(effort)) json_object_set(out, "reasoning_effort", effort);
     json_t *verbosity = json_object_get(json_object_get(body, "text"), "verbosity");
@@ -266,21 +271,26 @@ static const char *add_message(json_t *messages, const json_t *message) {
     return unknown;
 }
 
-/* {"effort": ..., "format": {"type": "json_schema", "schema": ...}} */
+/* {"type": "json_schema", "schema": ...} */
+static void add_format(json_t *out, json_t *format) {
+    if (!format || json_is_null(format)) return;
+    json_object_set_new(out, "response_format",
+                        strcmp(type_of(format), "json_schema")
+                            ? json_incref(format)
+                            : json_pack("{s:s, s:{s:O?}}", "type", "json_schema", "json_schema",
+                                        "schema", json_object_get(format, "schema")));
+}
+
+/* {"effort": ..., "format": ...} */
 static bool add_output(json_t *out, const json_t *config) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)config, key, value) if (strcmp(key, "effort") &&
                                                           strcmp(key, "format") &&
                                                           !json_is_null(value)) return false;
-    json_t *effort = json_object_get(config, "effort"), *format = json_object_get(config, "format");
+    json_t *effort = json_object_get(config, "effort");
     if (effort && !json_is_null(effort)) json_object_set(out, "reasoning_effort", effort);
-    if (!format || json_is_null(format)) return true;
-    json_object_set_new(out, "response_format",
-                        strcmp(type_of(format), "json_schema")
-                            ? json_incref(format)
-                            : json_pack("{s:s, s:{s:O?}}", "type", "json_schema", "json_schema",
-                                        "schema", json_object_get(format, "schema")));
+    add_format(out, json_object_get(config, "format"));
     return true;
 }
 
@@ -309,6 +319,7 @@ json_t *convert_messages(const json_t *body, struct fault *f) {
     json_t *out =
         rename_all(body, names,
                    "messages system tools tool_choice thinking cache_control output_config "
+                   "output_format "
                    "context_management mcp_servers ");
     json_t *messages = json_array();
     const json_t *system = json_object_get(body, "system"),
@@ -346,6 +357,7 @@ json_t *convert_messages(const json_t *body, struct fault *f) {
         return give_up(out, f, "mcp_servers", "is not supported");
     if (!clears_nothing(json_object_get(body, "context_management")))
         return give_up(out, f, "context_management", "only keeping all thoughts is supported");
+    add_format(out, json_object_get(body, "output_format")); /* as it was called first */
     if (!add_output(out, json_object_get(body, "output_config")))
         return give_up(out, f, "output_config", "only 'effort' and 'format' are known");
     /* "adaptive" is the model's own choice. */

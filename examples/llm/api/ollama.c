@@ -1,5 +1,6 @@
 /* Ollama's /api/chat and /api/generate: requests as those of chat, answers as lines of JSON. */
 #include "examples/llm/api/form.h"
+#include "examples/llm/api/tokens.h"
 #include "examples/llm/base/json_text.h"
 #include <stdio.h>
 #include <string.h>
@@ -186,6 +187,7 @@ static void piece(struct part *p, enum piece kind, const char *text, size_t byte
     set_text(p->answer, out, json_stringn(text, thinks ? 0 : bytes),
              thinks ? json_stringn(text, bytes) : NULL);
     json_object_set_new(out, "done", json_false());
+    if (p->fresh) json_object_set_new(out, "logprobs", tokens_fresh(p));
     put(p->answer, out);
 }
 
@@ -209,6 +211,9 @@ static json_t *ended(struct part *p, bool whole) {
         (json_int_t)u.generated, "eval_duration", (json_int_t)((r->last - first) * 1e9));
     json_object_update(out, more);
     json_decref(more);
+    const json_t *told = whole ? p->tokens : p->fresh;
+    if (whole ? told != NULL : json_array_size(told) > 0)
+        json_object_set_new(out, "logprobs", tokens_logprobs(p, told));
     return out;
 }
 

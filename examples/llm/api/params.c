@@ -557,6 +557,9 @@ static bool check_all(const struct api_model *m, struct request *r, struct fault
                          one ? 1LL : (long long)m->choices);
     if (r->top && !r->logprobs)
         return fault_set(f, 400, "top_logprobs", NULL, "'top_logprobs' needs 'logprobs'");
+    if (r->logprobs && r->dialect == DIALECT_MESSAGES)
+        return fault_set(f, 400, "logprobs", "unsupported_value",
+                         "log probabilities are not told there");
     if (r->echo && r->logprobs && r->prompt_top < 0) r->prompt_top = r->top;
     if (r->prompt_top >= 0 && r->stream)
         return fault_set(f, 400, "stream", "unsupported_value",

@@ -1,5 +1,6 @@
 /* /v1/responses: one text, as a list of items: reasoning, a message, calls of tools. */
 #include "examples/llm/api/form.h"
+#include "examples/llm/api/tokens.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -28,10 +29,10 @@ static json_t *item_json(const struct part *p, int item, enum piece kind, int ca
                          "content", content, "status", status);
     }
     if (kind == PIECE_TEXT) {
-        json_t *content = done
-                              ? json_pack("[{s:s, s:o, s:[], s:[]}]", "type", "output_text", "text",
-                                          answer_string(&p->content), "annotations", "logprobs")
-                              : json_array();
+        json_t *content = done ? json_pack("[{s:s, s:o, s:[], s:o}]", "type", "output_text", "text",
+                                           answer_string(&p->content), "annotations", "logprobs",
+                                           tokens_of_text(p))
+                               : json_array();
         return json_pack("{s:s, s:s, s:s, s:s, s:o}", "id", id, "type", "message", "status", status,
                          "role", "assistant", "content", content);
     }
@@ -112,8 +113,9 @@ static json_t *content_part(const struct part *p, bool done) {
     if (p->item_kind == PIECE_REASONING)
         return json_pack("{s:s, s:o}", "type", "reasoning_text", "text",
                          answer_string(done ? &p->reasoning : &none));
-    return json_pack("{s:s, s:o, s:[], s:[]}", "type", "output_text", "text",
-                     answer_string(done ? &p->content : &none), "annotations", "logprobs");
+    return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text",
+                     answer_string(done ? &p->content : &none), "annotations", "logprobs",
+                     done ? tokens_of_text(p) : json_array());
 }
 
 static void close_item(struct part *p) {
@@ -127,7 +129,7 @@ static void close_item(struct part *p) {
     } else {
         bool thinks = p->item_kind == PIECE_REASONING;
         json_object_set_new(at, "text", answer_string(thinks ? &p->reasoning : &p->content));
-        if (!thinks) json_object_set_new(at, "logprobs", json_array());
+        if (!thinks) json_object_set_new(at, "logprobs", tokens_of_text(p));
         event(p, thinks ? "response.reasoning_text.done" : "response.output_text.done", at);
         at = place(p);
         json_object_set_new(at, "part", content_part(p, true));
@@ -159,7 +161,9 @@ static void piece(struct part *p, enum piece kind, const char *text, size_t byte
     if (kind == PIECE_CALL) return;
     json_t *at = place(p);
     json_object_set_new(at, "delta", json_stringn(text, bytes));
-    if (kind == PIECE_TEXT) json_object_set_new(at, "logprobs", json_array());
+    json_t *fresh = tokens_fresh(p);
+    if (kind == PIECE_TEXT) json_object_set(at, "logprobs", fresh);
+    json_decref(fresh);
     event(p,
           call                      ? "response.function_call_arguments.delta"
           : kind == PIECE_REASONING ? "response.reasoning_text.delta"

@@ -165,7 +165,18 @@ static json_t *as_lists(struct part *p, const json_t *tokens) {
                      "top_logprobs", tops, "text_offset", offsets);
 }
 
+/* Of the text alone, behind those of reasoning. */
+json_t *tokens_of_text(const struct part *p) {
+    json_t *out = json_array();
+    for (size_t i = (size_t)p->nreasoning; i < json_array_size(p->tokens); i++)
+        json_array_append(out, json_array_get(p->tokens, i));
+    return out;
+}
+
 json_t *tokens_logprobs(struct part *p, const json_t *tokens) {
+    enum dialect dialect = p->answer->request->dialect;
+    bool bare = dialect == DIALECT_RESPONSES || dialect == DIALECT_OLLAMA;
+    if (bare) return tokens ? json_incref((json_t *)tokens) : json_array();
     if (!tokens) return json_null();
     if (p->answer->request->dialect == DIALECT_COMPLETIONS) return as_lists(p, tokens);
     return json_pack("{s:O, s:n}", "content", tokens, "refusal");

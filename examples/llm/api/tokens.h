@@ -12,6 +12,8 @@ json_t *tokens_prompt(const struct part *);
 bool tokens_note_prompt(struct part *, size_t at, const struct engine_token *);
 /* vLLM's "prompt_logprobs". A new reference. */
 json_t *tokens_prompt_logprobs(const struct part *);
+/* A list of what is told of the tokens behind reasoning. A new reference. */
+json_t *tokens_of_text(const struct part *);
 /* "logprobs" of TOKENS, as the dialect has it; JSON's null for a NULL. A new reference. */
 json_t *tokens_logprobs(struct part *p, const json_t *tokens);
 /* Those that were not streamed yet, which are then none. */

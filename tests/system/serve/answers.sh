@@ -80,8 +80,14 @@ good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_toke
     '"type":"output_text"' '"text":", there was a"' '"status":"incomplete"' '"output_tokens":4'
 good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":2,\"stream\":true}" \
     'event: response.created' 'event: response.output_text.delta' '"delta":" there"' 'event: response.incomplete'
+one='"token":",","logprob":-' two='"top_logprobs":[{"token":",","logprob":-'
+good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":1,\"include\":[\"message.output_text.logprobs\"],\"top_logprobs\":2}" \
+    "\"annotations\":[],\"logprobs\":[{$one" "$two"
+good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":1,\"include\":[\"message.output_text.logprobs\"],\"stream\":true}" \
+    "\"delta\":\",\",\"logprobs\":[{$one" "\"text\":\",\",\"logprobs\":[{$one"
 good /v1/messages "{$m,$u,$greedy,\"max_tokens\":4}" '"type":"message"' '"text":", there was a"' \
     '"stop_reason":"max_tokens"' '"output_tokens":4'
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":9,\"output_format\":{\"type\":\"json_schema\",\"schema\":{\"enum\":[7]}}}" '"text":"7"'
 good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stream\":true}" 'event: message_start' \
     '"type":"text_delta"' '"text":" there"' 'event: message_stop'
 
@@ -112,6 +118,8 @@ good /api/chat "{$o,$u,\"stream\":false}" '"message":{"role":"assistant","conten
 good /api/generate "{$o,$p}" '"response":" there"' '"done":false' '"done":true' '"prompt_eval_count":5'
 [ "$(wc -l < answer)" = 5 ] || die "lines: $(cat answer)"
 good /api/chat "{$o,$u,\"stream\":false,\"format\":{\"enum\":[7]}}" '"content":"7"'
+good /api/chat "{$o,$u,\"stream\":false,\"logprobs\":true,\"top_logprobs\":1}" "\"logprobs\":[{$one" "$two"
+good /api/generate "{$o,$p,\"logprobs\":true}" "\"done\":false,\"logprobs\":[{\"token\":\" there\",\"logprob\":-"
 good /api/tags '' '"name":"stories-llama"'
 good /api/show '{"model":"stories-llama"}' '"capabilities":["completion"'
 good /version '' '"version":"'

@@ -48,6 +48,7 @@ t5='"max_tokens":5'
 bad 400 /v1/messages "{$u,$t5,\"context_management\":{\"edits\":[{\"type\":\"clear_tool_uses_20250919\"}]}}" "'context_management'"
 bad 400 /v1/messages "{$u,$t5,\"context_management\":{\"edits\":[{\"type\":\"clear_thinking_20251015\",\"keep\":{\"type\":\"thinking_turns\",\"value\":1}}]}}" "'context_management'"
 bad 400 /v1/messages "{$u,$t5,\"mcp_servers\":[{\"type\":\"url\"}]}" "'mcp_servers'"
+bad 400 /v1/messages "{$u,$t5,\"logprobs\":true}" 'not told there'
 bad 400 /v1/messages "{$u,$t5,\"inference_geo\":\"us\"}" 'inference_geo'
 bad 404 /v1/nothing '{}' 'nothing here'
 bad 501 /infill '{}' 'not taught to fill in'
