@@ -121,13 +121,15 @@ val cg_scan_find(cg_scan *c, val row) {
 }
 
 /* i1: does a chunk that begins with ROW, as R has it, go on with the sequence of the state at KEY,
- * behind one that begins at position BEFORE? */
+ * behind one that begins at position BEFORE? At position 0 nothing goes on: rows before it have
+ * negative ones. */
 static val goes_on(cg_scan *c, val row, const struct run *r, val key, val before) {
     cg *g = c->g;
     val yes = is_run(c, r);
     val fits = cg_icmp(g, LLVMIntSLE, cg_addi(g, row, c->chunk.rows), count_of(c));
     val on = cg_icmp(g, LLVMIntEQ, r->first, cg_addi(g, before, c->chunk.rows));
     yes = LLVMBuildAnd(g->b, yes, LLVMBuildAnd(g->b, fits, on, ""), "");
+    yes = LLVMBuildAnd(g->b, yes, cg_icmp(g, LLVMIntNE, r->first, cg_i32(g, 0)), "");
     return LLVMBuildAnd(g->b, yes, cg_icmp(g, LLVMIntEQ, r->key, key), "");
 }
 

@@ -205,6 +205,7 @@ bool et_scan_chunk_of(et_exprs *x, const et_step *s, int items, int wave, int ro
     et_is_int(x, et_var_extent(x, s->evar), &elements);
     if (results < 1 || s->mask.id || results * s->lanes != items)
         return no(out_why, "a tile has not the results of one variable, one for all its lanes");
+    if (rows >= items) return no(out_why, "there are not more work-items than rows");
     if (rows % ET_SCAN_CHUNK_UNIT || results % ET_SCAN_CHUNK_UNIT || elements % ET_SCAN_CHUNK_UNIT)
         return no(out_why, "its rows, results and elements are no multiples of 16");
     out->results = (int)results;

@@ -95,9 +95,9 @@ END_TEST
 
 struct chunked {
     int heads, results, size, rows, most; /* results of a tile, all of a head's */
-    int chunk, period, ahead;             /* rows; PERIOD: of a sequence, one after the other */
-    bool looks, alone; /* ALONE: of the last sequence every third row is another's */
-    int from;          /* position of the first row */
+    int chunk, period, ahead; /* rows; PERIOD: of a sequence, one after the other; 0: of all */
+    bool looks, alone;        /* ALONE: of the last sequence every third row is another's */
+    int from;                 /* position of the first row */
 };
 
 static void chunked_parts(kit *k, const struct chunked *c, et_step *s, et_expr added, et_expr key,
@@ -137,7 +137,11 @@ static void chunks(const struct chunked *c) {
     et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
     et_expr j = et_var(x, s->evar), of_out[] = {i, h, w}, of_key[] = {i, h, j}, of_row[] = {i, h};
     et_expr at = et_add(x, i, et_int(x, c->from)), period = et_int(x, c->period);
-    et_expr slot = et_op2(x, ET_X_MIN, et_op2(x, ET_X_IDIV, at, period), et_int(x, 7));
+    et_expr slot = et_int(x, 7), position = at;
+    if (c->period) {
+        slot = et_op2(x, ET_X_MIN, et_op2(x, ET_X_IDIV, at, period), slot);
+        position = et_op2(x, ET_X_MOD, at, period);
+    }
     if (c->alone) {
         et_expr third = et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, i, et_int(x, 3)), et_int(x, 1));
         third = et_op2(x, ET_X_AND, third, et_op2(x, ET_X_LT, et_int(x, c->period), at));
@@ -146,7 +150,7 @@ static void chunks(const struct chunked *c) {
     et_expr of_state[] = {slot, h, w, j};
     chunked_parts(&k, c, s, kit_at(&k, in, 3, of_out), kit_at(&k, key, 3, of_key),
                   kit_at(&k, query, 3, of_key), kit_at(&k, fade, 2, of_row));
-    s->scan[ET_SC_FRESH] = et_op2(x, ET_X_EQ, et_op2(x, ET_X_MOD, at, period), et_int(x, 0));
+    s->scan[ET_SC_FRESH] = et_op2(x, ET_X_EQ, position, et_int(x, 0));
     s->state = kit_place(ET_LOAD_TENSOR, state, 4, of_state);
     s->to = kit_place(ET_LOAD_TENSOR, out, 3, of_out);
     et_scan_chunk of;
@@ -171,6 +175,7 @@ static const struct chunked chunked[] = {
     {1, 16, 64, 31, 64, 32, 64, 1, true, false, 0},     /* too few */
     {1, 32, 16, 77, 80, 16, 200, 8, false, false, 123}, /* from the middle */
     {1, 16, 32, 64, 64, 32, 64, 1, true, false, 32},    /* two sequences, a chunk of each */
+    {1, 16, 16, 100, 100, 16, 0, 1, true, false, -48},  /* three chunks before where it is fresh */
 };
 enum { NCHUNKED = sizeof chunked / sizeof *chunked };
 
