@@ -222,22 +222,6 @@ static const char *new_name(const struct deal *d, const char *from) {
     }
 }
 
-/* GROUP is an item of the top-level list behind item AT. */
-static void put_behind(struct deal *d, int at, int group) {
-    et_program *p = d->p;
-    int first = p->nitems;
-    for (int i = 0; i < p->count; i++) {
-        et_item it = p->items[p->first + i];
-        ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
-        p->items[p->nitems++] = it;
-        if (i != at) continue;
-        ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
-        p->items[p->nitems++] = (et_item){.kind = ET_P_GRID, .index = group};
-    }
-    p->first = first;
-    p->count++;
-}
-
 /* A group behind the loop that copies the tensor to one that is shared, which all others read. */
 static void share_copy(struct deal *d, int tensor) {
     et_program *p = d->p;
@@ -274,7 +258,7 @@ static void share_copy(struct deal *d, int tensor) {
                        gr.to.rank, gr.to.index);
     ET_GROW(a, p->groups, p->ngroups, p->cgroups);
     p->groups[p->ngroups++] = gr;
-    put_behind(d, at, p->ngroups - 1);
+    et_program_insert_item(p, p->first + at, (et_item){.kind = ET_P_GRID, .index = p->ngroups - 1});
 }
 
 /* So many rows stay together as are no more than a device has, a power of two. */

@@ -193,13 +193,11 @@ void et_relay_elements(const et_exprs *x, const et_tensor *t, int64_t count, con
                               etrt_element_word(from, et_relaid_place(x, t->relaid, i), bits));
 }
 
-void et_program_insert_group(et_program *p, int at) {
-    int group = p->items[at].index;
+void et_program_insert_item(et_program *p, int at, et_item item) {
     ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
     memmove(p->items + at + 1, p->items + at, (size_t)(p->nitems++ - at) * sizeof *p->items);
     for (int i = 0; i < p->nitems; i++) {
         et_item *it = &p->items[i];
-        if (it->kind == ET_P_GRID && i != at && it->index >= group) it->index++;
         if (it->kind != ET_P_LOOP) continue;
         if (it->first > at)
             it->first++;
@@ -210,4 +208,14 @@ void et_program_insert_group(et_program *p, int at) {
         p->first++;
     else if (at < p->first + p->count)
         p->count++;
+    p->items[at + 1] = item;
+}
+
+void et_program_insert_group(et_program *p, int at) {
+    int group = p->items[at].index;
+    for (int i = 0; i < p->nitems; i++) {
+        et_item *it = &p->items[i];
+        if (it->kind == ET_P_GRID && it->index > group) it->index++;
+    }
+    et_program_insert_item(p, at, (et_item){.kind = ET_P_GRID, .index = group + 1});
 }

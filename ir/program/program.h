@@ -509,6 +509,8 @@ int64_t et_k_part(const et_program *, et_expr b, int kvar);
 /* The offset, in elements, of an access from the start of tensor ID or of F's local ID. */
 et_expr et_access_offset(const et_program *, const et_func *f, int space, int id,
                          const et_expr *index);
+/* ITEM behind item AT, in the same list. */
+void et_program_insert_item(et_program *, int at, et_item);
 /* Of a fused program: an item for one more group before item AT, in the same list. It has the
  * number of AT's group, which has the next, as all behind it have; the caller moves the groups. */
 void et_program_insert_group(et_program *, int at);
