@@ -147,7 +147,8 @@ bool et_op_in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr
     et_expr taken = et_add(p, et_mul(p, et_sub(p, size, one), et_int(p, step)), one);
     et_expr end = et_add(p, start, taken);
     bool ends = et_bounds(p, et_sub(p, x->dim[k], end), &lo, &hi) && lo >= 0;
-    if (et_bounds(p, start, &lo, &hi) && lo >= 0 && (ends || et_prove_le(p, end, x->dim[k])))
+    bool begins = et_bounds(p, start, &lo, &hi) && lo >= 0;
+    if ((begins || et_prove_le(p, et_int(p, 0), start)) && (ends || et_prove_le(p, end, x->dim[k])))
         return true;
     if (et_is_one(p, size))
         return et_op_error(g, n, "index %s may leave dimension %d of %s",
