@@ -111,6 +111,8 @@ void gen_shapes(gen *);
 void gen_dims(gen *);
 /* The whole of a program that is one operator many times. */
 void gen_chains(gen *);
+/* The whole of a program of scans. */
+void gen_scans(gen *);
 /* The whole of a program over wide rows. */
 void gen_wide(gen *);
 

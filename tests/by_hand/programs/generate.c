@@ -417,7 +417,8 @@ static void outputs(gen *g) {
 }
 
 int gen_kind_named(const char *name) {
-    static const char *const names[] = {"any", "mixed", "chains", "odd", "shapes", "wide", "dims"};
+    static const char *const names[] = {"any",    "mixed", "chains", "odd",
+                                        "shapes", "wide",  "dims",   "scans"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(name, names[i])) return i;
     return -1;
@@ -453,9 +454,9 @@ const char *gen_program(et_arena *a, uint64_t seed, gen_kind kind, bool big) {
     if (kind == GEN_ANY) kind = kinds[gen_draw(g, 8)];
     g->odd = kind == GEN_ODD;
     static void (*const makers[])(gen *) = {
-        [GEN_ANY] = mixed,    [GEN_MIXED] = mixed,       [GEN_CHAINS] = gen_chains,
-        [GEN_ODD] = mixed,    [GEN_SHAPES] = gen_shapes, [GEN_WIDE] = gen_wide,
-        [GEN_DIMS] = gen_dims};
+        [GEN_ANY] = mixed,     [GEN_MIXED] = mixed,       [GEN_CHAINS] = gen_chains,
+        [GEN_ODD] = mixed,     [GEN_SHAPES] = gen_shapes, [GEN_WIDE] = gen_wide,
+        [GEN_DIMS] = gen_dims, [GEN_SCANS] = gen_scans};
     makers[kind](g);
     fclose(g->to);
     const char *out = et_strdup(a, text);

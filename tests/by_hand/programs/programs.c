@@ -1,7 +1,7 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--flag-in-data]
  * [--narrow] [--keep FOLDER]
- *          [--kind any|mixed|chains|odd|shapes|wide|dims] [--device NAME|--record FOLDER --target
- * ISA]
+ *          [--kind any|mixed|chains|odd|shapes|wide|dims|scans] [--device NAME|--record FOLDER
+ * --target ISA]
  *          [--tries N] [--not-finite N] | --show SEED | --file FILE [--first SEED]
  *
  * Random legal programs (generate.h): each must compile, and the graph interpreter, the task
