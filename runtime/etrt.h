@@ -106,6 +106,10 @@ const char *etrt_last_error(void);
  * takes them) "null"     takes models for any GPU and computes nothing: launches succeed at once
  * and write nothing, so outputs are NaNs and states stay. For trying everything around a launch */
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
+/* ON: handles of one GPU that this process opens from here on share what the driver keeps launches
+ * apart by (a CUDA context; there is nothing of the kind elsewhere), so that they run beside each
+ * other (etrt_residence_open_each). A fault of one is then one of all. */
+void etrt_devices_share(int on);
 /* After its models. NULL is fine, here and below. */
 void etrt_device_close(etrt_device *);
 /* One line for people: "emulated gfx942, 16 CUs in 2 dies" or a GPU's name. */
@@ -387,16 +391,17 @@ typedef enum etrt_ranges { ETRT_RANGES_FIXED, ETRT_RANGES_ELASTIC } etrt_ranges;
  * null device. Nothing is launched before the first step. */
 etrt_status etrt_residence_open(etrt_session *, etrt_ranges, etrt_residence **out_residence);
 /* The same of COUNT models with a kernel each, none of which stays: a step is a launch. EACH has a
- * session of each model, on a device handle of its own, all of the same GPU: launches on one handle
- * wait for each other. BESIDE may be NULL, or has of each model NULL or a session on the same
- * handle of the same source compiled with --occupancy=2, for all or some of its dims' values.
- * Models that have steps go by a plan, each on a part of the CUs by EACH, or beside each other on
- * all by BESIDE, whichever has been measured to be better; one alone has all by EACH. Inputs,
- * states and outputs are those of EACH, whichever kernel runs; weights are each kernel's own unless
- * it was loaded by etrt_model_load_with. A launch of a session of EACH (etrt_submit, etrt_wait,
- * etrt_cancel, but not by descriptor) is a step, which is how steps of models of one name are told
- * apart. ETRT_MISMATCH for a kernel of BESIDE that is of another model, ETRT_INVALID for two models
- * of one handle, ETRT_UNSUPPORTED for kernels of several models or devices. */
+ * session of each model, on a device handle of its own, all of the same GPU (etrt_devices_share, or
+ * "cuda:current"): launches on one handle wait for each other. BESIDE may be NULL, or has of each
+ * model NULL or a session on the same handle of the same source compiled with --occupancy=2, for
+ * all or some of its dims' values. Models that have steps go by a plan, each on a part of the CUs
+ * by EACH, or beside each other on all by BESIDE, whichever has been measured to be better; one
+ * alone has all by EACH. Inputs, states and outputs are those of EACH, whichever kernel runs;
+ * weights are each kernel's own unless it was loaded by etrt_model_load_with. A launch of a session
+ * of EACH (etrt_submit, etrt_wait, etrt_cancel, but not by descriptor) is a step, which is how
+ * steps of models of one name are told apart. ETRT_MISMATCH for a kernel of BESIDE that is of
+ * another model, ETRT_INVALID for two models of one handle, ETRT_UNSUPPORTED for kernels of several
+ * models or devices. */
 etrt_status etrt_residence_open_each(etrt_session *const *each, etrt_session *const *beside,
                                      int count, etrt_residence **out_residence);
 /* Begin a step of MODEL (of the one that there is: its name or NULL), and return at once.

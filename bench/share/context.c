@@ -1,5 +1,5 @@
-/* Contexts of the CUDA driver: the GPU's primary one, which several devices of libetrt may share,
- * and green ones, which have SMs of their own (CUDA driver API, "Green Contexts"). */
+/* Green contexts of the CUDA driver, which have SMs of their own (CUDA driver API, "Green
+ * Contexts"). */
 #include "bench/share/share.h"
 
 #include <dlfcn.h>
@@ -23,8 +23,6 @@ enum { SUCCESS = 0, SM = 1, DEFAULT_STREAM = 1 };
 #define FUNCTIONS(X)                                                                               \
     X(cuInit, (unsigned))                                                                          \
     X(cuDeviceGet, (int *, int))                                                                   \
-    X(cuDevicePrimaryCtxRetain, (context *, int))                                                  \
-    X(cuDevicePrimaryCtxRelease_v2, (int))                                                         \
     X(cuCtxPushCurrent_v2, (context))                                                              \
     X(cuCtxPopCurrent_v2, (context *))
 #define NEWER(X)                                                                                   \
@@ -43,7 +41,6 @@ static struct {
     NEWER(X)
 #undef X
     int gpu, pushed, ngreen;
-    bool primary;
     green made[SH_MODELS];
     struct resource left;
 } cu;
@@ -57,7 +54,7 @@ static bool open_library(void) {
     FUNCTIONS(X)
     NEWER(X)
 #undef X
-    if (!cu.cuInit || !cu.cuDevicePrimaryCtxRetain || cu.cuInit(0) != SUCCESS)
+    if (!cu.cuInit || !cu.cuDeviceGet || cu.cuInit(0) != SUCCESS)
         return sh_fail("the NVIDIA GPU driver library cannot be used");
     return true;
 }
@@ -70,13 +67,6 @@ static bool push(context c) {
     if (!done("cuCtxPushCurrent", cu.cuCtxPushCurrent_v2(c))) return false;
     cu.pushed++;
     return true;
-}
-
-static bool primary(void) {
-    context c = NULL;
-    if (!done("cuDevicePrimaryCtxRetain", cu.cuDevicePrimaryCtxRetain(&c, cu.gpu))) return false;
-    cu.primary = true;
-    return push(c);
 }
 
 /* The driver rounds numbers of SMs up to its granularity, 8 on Hopper; what is left can be divided
@@ -109,7 +99,7 @@ static bool part(int cus) {
 
 bool sh_context_begin(int ordinal, int cus) {
     if (!open_library() || !done("cuDeviceGet", cu.cuDeviceGet(&cu.gpu, ordinal))) return false;
-    return cus ? part(cus) : primary();
+    return part(cus);
 }
 
 void sh_contexts_end(void) {
@@ -120,7 +110,5 @@ void sh_contexts_end(void) {
     }
     while (cu.ngreen)
         cu.cuGreenCtxDestroy(cu.made[--cu.ngreen]);
-    if (cu.primary) cu.cuDevicePrimaryCtxRelease_v2(cu.gpu);
-    cu.primary = false;
     memset(&cu.left, 0, sizeof cu.left);
 }

@@ -188,11 +188,11 @@ static bool open_device(const struct sh_options *o, struct sh_policy *p, int i) 
     bool apart = sh_is_launched_apart(p->kind) || p->kind == SH_PARTS || p->kind == SH_SIDE;
     if (p->kind == SH_PARTS && o->gpu < 0)
         return sh_fail("policy %s: only NVIDIA's GPUs are divided (--device cuda)", p->name);
-    if (apart && o->gpu >= 0) {
-        int cus = p->kind == SH_PARTS ? p->asked[i] ? p->asked[i] : -1 : 0;
-        if (!sh_context_begin(o->gpu, cus)) return false;
+    if (p->kind == SH_PARTS) {
+        if (!sh_context_begin(o->gpu, p->asked[i] ? p->asked[i] : -1)) return false;
         spec = "cuda:current";
     }
+    etrt_devices_share(apart);
     return sh_ok(spec, etrt_device_open(spec, &p->opened[i]));
 }
 

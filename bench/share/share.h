@@ -118,8 +118,8 @@ bool sh_same_outputs(struct sh_model *);
 
 /* ---- context.c: CUDA contexts for the device that is opened next ---- */
 
-/* Make the GPU's primary context current (CUS 0), or one with at least CUS of its SMs that no other
- * has that was made since sh_contexts_end; -1: with all that are left. */
+/* Make a context current with at least CUS of the GPU's SMs that no other has that was made since
+ * sh_contexts_end; -1: with all that are left. */
 bool sh_context_begin(int ordinal, int cus);
 void sh_contexts_end(void);
 

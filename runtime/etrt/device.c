@@ -116,6 +116,12 @@ int etrt_device_is_emulated(const etrt_device *dev) {
     return dev && etrt_device_itself(dev)->emulated;
 }
 
+atomic_bool etrt_sharing;
+
+void etrt_devices_share(int on) {
+    atomic_store(&etrt_sharing, on != 0);
+}
+
 etrt_status etrt_device_timing(etrt_device *dev, int on) {
     if (!dev) return etrt_fail(ETRT_INVALID, "etrt_device_timing: no device");
     dev = etrt_device_itself(dev);

@@ -13,6 +13,7 @@ bool launcher_open(struct launcher *l, char *err) {
     if (!sources) return llm_fail(err, "out of memory");
     for (int i = 0; i < l->n; i++)
         sources[i] = (struct lm_source){l->engines[i].part, l->engines[i].weights};
+    if (l->o.beside) turns_begin();
     bool ok = lm_open(&l->kernel, l->kernel_file, l->device, l->o.cache, sources, l->n, err) &&
               (!l->o.timed || lm_time(&l->kernel, err)) &&
               (!l->o.resident || lm_stay(&l->kernel, err));

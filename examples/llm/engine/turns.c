@@ -34,6 +34,10 @@ static void share(void) {
 
 /* ---- */
 
+void turns_begin(void) {
+    etrt_devices_share(1);
+}
+
 void turns_join(etrt_session *s) {
     pthread_mutex_lock(&lock);
     stop_all();

@@ -6,6 +6,8 @@
 
 #include "etrt.h"
 
+/* Before the device of a session that is to join is opened. */
+void turns_begin(void);
 /* The launches of a session, which has none now, are among them from here on, or no more. They wait
  * until no other launch runs. Where not all sessions can share the device, all take turns. */
 void turns_join(etrt_session *);

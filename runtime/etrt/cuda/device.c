@@ -124,22 +124,84 @@ static etrt_status borrow(struct cuda_device *dev) {
     return cuda_status(dev, result, ETRT_NO_DEVICE);
 }
 
-/* A context of its own: after a fault it is thrown away, and nothing of the program's goes with it.
- * The library makes it current, which is the program's business. */
+/* A context of several handles; after a fault no more join it. */
+struct cuda_shared {
+    struct cuda_shared *next;
+    CUdevice gpu;
+    CUcontext context;
+    int users;
+};
+static struct cuda_shared *shared;
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+
+/* With the lock held, as below. */
+static void forget(const struct cuda_shared *c) {
+    struct cuda_shared **at = &shared;
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (*at) *at = c->next;
+}
+
+static int join(struct cuda_device *dev) {
+    struct cuda_shared *c = shared;
+    while (c && c->gpu != dev->gpu)
+        c = c->next;
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        int result = c ? dev->cu->cuCtxCreate_v2(&c->context, CU_CTX_SCHED_AUTO, dev->gpu)
+                       : CUDA_ERROR_OUT_OF_MEMORY;
+        CUcontext out;
+        if (result != CUDA_SUCCESS) {
+            free(c);
+            return result;
+        }
+        dev->cu->cuCtxPopCurrent_v2(&out);
+        c->gpu = dev->gpu;
+        c->next = shared;
+        shared = c;
+    }
+    c->users++;
+    dev->shared = c;
+    dev->context = c->context;
+    return CUDA_SUCCESS;
+}
+
+/* False: others have the context, or it has to stay. */
+static bool leave(struct cuda_device *dev, bool broken, bool silent) {
+    struct cuda_shared *c = dev->shared;
+    if (dev->borrowed || (!c && silent)) return false;
+    if (!c) return true;
+    pthread_mutex_lock(&sharing);
+    bool last = !silent && --c->users == 0;
+    if (last || broken) forget(c);
+    pthread_mutex_unlock(&sharing);
+    if (last) free(c);
+    return last;
+}
+
+/* A context of its own, unless handles share one: after a fault it is thrown away, and nothing of
+ * the program's goes with it. The library makes it current, which is the program's business. */
 static etrt_status start(struct cuda_device *dev) {
     const struct etrt_cuda *cu = dev->cu;
     CUcontext out;
+    bool shares = atomic_load(&etrt_sharing) && !dev->borrowed;
     if (!ask(cu, dev->gpu, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
         return etrt_fail(ETRT_NO_DEVICE, "%s: host and device do not share addresses",
                          dev->base.name);
-    int result = dev->borrowed ? CUDA_SUCCESS
-                               : cu->cuCtxCreate_v2(&dev->context, CU_CTX_SCHED_AUTO, dev->gpu);
+    int result = CUDA_SUCCESS;
+    pthread_mutex_lock(&sharing);
+    if (shares)
+        result = join(dev);
+    else if (!dev->borrowed)
+        result = cu->cuCtxCreate_v2(&dev->context, CU_CTX_SCHED_AUTO, dev->gpu);
+    pthread_mutex_unlock(&sharing);
+    if (result == CUDA_SUCCESS && shares) result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
         result = cu->cuStreamCreate(&dev->launches, CU_STREAM_NON_BLOCKING);
         if (result == CUDA_SUCCESS)
             result = cu->cuStreamCreate(&dev->copies, CU_STREAM_NON_BLOCKING);
         if (!dev->borrowed) cu->cuCtxPopCurrent_v2(&out);
-    } else
+    } else if (!dev->shared)
         dev->context = NULL;
     if (result == CUDA_SUCCESS) return ETRT_OK;
     cuda_status(dev, result, ETRT_NO_DEVICE);
@@ -159,7 +221,7 @@ static void close_device(etrt_device *base) {
         if (dev->launches) dev->cu->cuStreamDestroy_v2(dev->launches);
         cuda_leave(dev);
     }
-    if (dev->context && !silent && !dev->borrowed) dev->cu->cuCtxDestroy_v2(dev->context);
+    if (dev->context && leave(dev, broken, silent)) dev->cu->cuCtxDestroy_v2(dev->context);
     for (struct host_block *b = dev->blocks, *next; b; b = next) {
         next = b->next;
         free(b);

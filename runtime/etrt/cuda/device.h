@@ -30,8 +30,9 @@ struct cuda_device {
     const struct etrt_cuda *cu;
     CUdevice gpu;
     CUcontext context;
-    bool borrowed;    /* it is the program's, which destroys it */
-    int major, minor; /* compute capability */
+    bool borrowed;              /* it is the program's, which destroys it */
+    struct cuda_shared *shared; /* it is of several handles; or NULL */
+    int major, minor;           /* compute capability */
     CUstream launches, copies;
     _Atomic int launching; /* threads that want the lock for a launch: who waits lets them pass */
     pthread_mutex_t lock;  /* of launches, of what follows, and of all functions' attributes */

@@ -227,6 +227,33 @@ START_TEST(every_call_fails) {
 }
 END_TEST
 
+/* One context for two handles of a GPU, which the last one closes; another for another GPU, and for
+ * a handle that shares nothing. */
+START_TEST(shared_context) {
+    etrt_device *dev[4];
+    etrt_devices_share(1);
+    ok(etrt_device_open("cuda:0", &dev[0]));
+    long one = fake()->live;
+    ok(etrt_device_open("cuda", &dev[1]));
+    ck_assert_int_eq(fake()->live, 2 * one - 1);
+    ok(etrt_device_open("cuda:1", &dev[2]));
+    ck_assert_int_eq(fake()->live, 3 * one - 1);
+    etrt_devices_share(0);
+    ok(etrt_device_open("cuda:0", &dev[3]));
+    ck_assert_int_eq(fake()->live, 4 * one - 1);
+    etrt_device_close(dev[3]);
+    etrt_device_close(dev[0]);
+    ck_assert_int_eq(fake()->live, 2 * one);
+    etrt_devices_share(1);
+    ok(etrt_device_open("cuda:0", &dev[0]));
+    ck_assert_int_eq(fake()->live, 3 * one - 1);
+    etrt_devices_share(0);
+    for (int i = 0; i < 3; i++)
+        etrt_device_close(dev[i]);
+    ck_assert_int_eq(fake()->live, 0);
+}
+END_TEST
+
 /* The program's context: used while nothing else is current, with the SMs it has, and left alone.
  */
 START_TEST(borrowed_context) {
@@ -408,6 +435,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, lists_devices);
     tcase_add_test(tc, takes_targets);
     tcase_add_test(tc, borrowed_context);
+    tcase_add_test(tc, shared_context);
     tcase_add_test(tc, automatic);
     tcase_add_loop_test(tc, every_call_fails, 0, 3);
     tcase_add_test(tc, copies);
