@@ -154,12 +154,19 @@ static void tell_stream(struct calibration *c) {
 static double hbm_gbs(struct calibration *c) {
     c->stream = stream_gbs(c, c->scale.workgroups);
     tell_stream(c);
-    unload(c, EB_PROBE_STREAM); /* gigabytes */
     return c->stream;
 }
 
 static double die_gbs(struct calibration *c) {
     return c->stream;
+}
+
+/* A CU's stream while all have one, beside that of a CU among a few. */
+static double crowd(struct calibration *c) {
+    int few = (c->scale.workgroups + 3) / 4;
+    double alone = stream_gbs(c, few) / few, all = c->stream / c->scale.workgroups;
+    unload(c, EB_PROBE_STREAM); /* gigabytes */
+    return 1 - all / alone;
 }
 
 static double cache_gbs_cu(struct calibration *c) {
@@ -244,6 +251,7 @@ static const struct {
 } measured[] = {
     {"launch_us", launch_us, "a launch of one task", false},
     {"hbm_gbs", hbm_gbs, "products of 16 rows with weights that are read once", false},
+    {"crowd", crowd, "a CU's stream among a quarter of them and among all", false},
     {"die_gbs", die_gbs, "one die: as hbm_gbs", true},
     {"cross_gbs", die_gbs, "one die: as hbm_gbs", true},
     {"cache_gbs_cu", cache_gbs_cu, "the same with weights that stay in the cache, by all at once",

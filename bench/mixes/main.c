@@ -15,6 +15,8 @@ struct options {
     int64_t requests;
     uint64_t seed;
     bool changes;
+    cli_list splits;
+    int64_t width;
 };
 
 /* ---- the table of a mix ---- */
@@ -183,6 +185,23 @@ static bool print_changes(const struct options *o) {
     return ok;
 }
 
+/* ---- fixed parts of the CUs ---- */
+
+static bool print_splits(const struct options *o) {
+    int split[MIX_SPLITS];
+    int64_t cus;
+    for (int i = 0; i < o->splits.n; i++) {
+        if (i == MIX_SPLITS ||
+            !cli_integer(o->splits.at[i].text, 1, o->mix.machine->cus - 1, &cus)) {
+            fprintf(stderr, "etmixes: --splits: up to %d numbers of CUs, 1 to %d\n", MIX_SPLITS,
+                    o->mix.machine->cus - 1);
+            return false;
+        }
+        split[i] = (int)cus;
+    }
+    return mix_print_splits(&o->mix, (int)o->width, split, o->splits.n);
+}
+
 /* ---- command line ---- */
 
 #define TO(field) CLI_AT(struct options, field)
@@ -193,6 +212,10 @@ static const cli_option options[] = {
     {"requests", 0, CLI_INT, "R", TO(requests), "requests to each model (200000)", .lo = 100,
      .hi = 100000000},
     {"seed", 0, CLI_INT, "S", TO(seed), "of when requests come (1)", .lo = 1, .hi = 100000000},
+    {"splits", 0, CLI_LIST, "CUS,...", TO(splits),
+     "two models side by side, a kernel each, the first with so many CUs", .commas = true},
+    {"width", 0, CLI_INT, "CUS", TO(width), "kernels have tilings for so many CUs, too", .lo = 1,
+     .hi = 65536},
     {"changes", 0, CLI_FLAG, NULL, TO(changes), "what it costs one model to change its CUs"},
     {0},
 };
@@ -233,6 +256,7 @@ static bool add_file(struct mix *m, const char *path) {
 
 static int run(void *read) {
     struct options *o = read;
+    if (o->splits.n && o->files.n != 2) return cli_wrong(&tool, "--splits takes two models");
     if (o->changes ? o->files.n != 1 : o->files.n < 2 || o->files.n > MIX_MODELS)
         return cli_wrong(&tool, "%d models: %s", o->files.n,
                          o->changes ? "--changes takes one" : "two or three share a GPU");
@@ -240,7 +264,7 @@ static int run(void *read) {
     bool ok = o->mix.machine != NULL;
     for (int i = 0; ok && i < o->files.n; i++)
         ok = add_file(&o->mix, o->files.at[i].text);
-    ok = ok && (o->changes ? print_changes : print_mix)(o);
+    ok = ok && (o->changes ? print_changes : o->splits.n ? print_splits : print_mix)(o);
     for (int i = 0; i < o->mix.nmodels; i++)
         free((void *)(uintptr_t)o->mix.text[i]);
     return ok ? 0 : 1;

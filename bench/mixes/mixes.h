@@ -89,6 +89,7 @@ struct mix_program;
 struct mix_program *mix_compile(const struct mix *, et_arena *, et_placement);
 void mix_program_destroy(struct mix_program *);
 const et_program *mix_program_of(const struct mix_program *);
+const et_machine *mix_machine(const struct mix_program *); /* that it is played on */
 const char *mix_name(const struct mix_program *, int model);
 /* Symbols of the launches, as "a.N = 4, b.N = 4". */
 void mix_print_dims(const struct mix_program *, FILE *);
@@ -106,6 +107,8 @@ struct mix_how {
     bool keep_parts;
     const struct mix_masks *masks;
     double switch_us;
+    int workgroups;            /* 0: one for each CU */
+    const et_machine *machine; /* NULL: that of the mix */
 };
 
 struct mix_launch {
@@ -127,6 +130,15 @@ bool mix_needs_of(struct mix_program *, int model, struct mix_needs *out);
 int mix_kernels(struct mix_program *, int model);
 /* Their times on SHARE of the CUs, a kernel each, into us[k * stride]. */
 bool mix_kernel_times(struct mix_program *, int model, et_share, double *us, int stride);
+
+/* ---- split.c: kernels of their own, side by side on fixed parts of the CUs ---- */
+
+enum { MIX_SPLITS = 32 };
+
+/* A table: for each of N splits, in which the first of two models has so many CUs and the second
+ * the others, what launches take without and with the other beside them. Kernels have tilings for
+ * all CUs and for WIDTH of them (0: none), as by etcc --widths. False after a message. */
+bool mix_print_splits(const struct mix *, int width, const int *split, int n);
 
 /* ---- policy.c ---- */
 

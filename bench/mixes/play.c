@@ -75,6 +75,10 @@ const et_program *mix_program_of(const struct mix_program *mp) {
     return mp->p;
 }
 
+const et_machine *mix_machine(const struct mix_program *mp) {
+    return &mp->on.machine;
+}
+
 const char *mix_name(const struct mix_program *mp, int model) {
     return mp->p->g->nmodels ? mp->p->g->model[model].name : mp->p->g->name;
 }
@@ -128,7 +132,8 @@ static bool simulate(struct mix_program *mp, const struct mix_how *how, unsigned
     struct player player = {mp, how, out->done, numbering};
     for (int m = 0; m < mp->mix->nmodels; m++)
         left_out[m] = !(set >> m & 1);
-    const et_sim_options o = {.machine = &mp->on.machine,
+    const et_sim_options o = {.machine = how->machine ? how->machine : &mp->on.machine,
+                              .workgroups = how->workgroups,
                               .syms = mp->syms,
                               .mode = how->mode,
                               .left_out = left_out,

@@ -113,6 +113,28 @@ const et_machine *et_machine_find(et_arena *a, et_diags *d, const char *what, co
     return NULL;
 }
 
+/* What a stream keeps of a CU's bandwidth while memory gives so many GB/s. */
+static double kept(const et_machine *m, double gbs) {
+    const double least = 0.05;
+    double used = gbs < m->hbm_gbs ? gbs / m->hbm_gbs : 1, part = 1 - m->crowd * used * used * used;
+    return part > least ? part : least;
+}
+
+et_machine et_machine_beside(const et_machine *m, double own, double others) {
+    et_machine out = *m;
+    if (!(others > 0)) return out;
+    double part = kept(m, own + others) / kept(m, own), left = m->hbm_gbs - others;
+    double fair = m->hbm_gbs * own / (own + others);
+    double near = 1 + m->crowd_cache * others / m->hbm_gbs;
+    out.hbm_gbs = left > fair ? left : fair;
+    out.stream_gbs_cu *= part;
+    out.latency_us /= part;
+    out.cache_gbs_cu /= near;
+    out.copy_gbs_cu /= near;
+    out.cache_latency_us *= near;
+    return out;
+}
+
 const et_machine *et_machine_share(et_arena *a, et_diags *d, const et_machine *m, int occupancy) {
     if (occupancy == m->occupancy) return m;
     int waves = m->waves / occupancy;

@@ -18,7 +18,12 @@ typedef struct {
     int group_waves;  /* of a warpgroup MMA; 0: there is none */
     int local_copies; /* 1: memory is copied to local memory without passing through registers */
     double clock_ghz;
-    double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
+    double hbm_gbs; /* bandwidth a streaming kernel reaches, GB/s */
+    double
+        crowd; /* the part of its bandwidth that a stream loses where memory gives all that it can,
+                  and how much longer bytes of the cache take then, as a part; 0: not known */
+    double crowd_cache;
+    double stream_gbs_cu;     /* of the weight stream to one CU; 0: not known, as cache_gbs_cu */
     double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */
     double copy_gbs_cu;       /* the same by the asynchronous copies of a pipeline */
     double matrix_tflops;     /* dense bf16, whole chip */
@@ -95,6 +100,10 @@ const et_machine *et_machine_find(et_arena *, et_diags *, const char *what, cons
  * from memory stays, since others may not ask for any. In the arena; M itself where that is 1; NULL
  * after an error, where waves cannot be divided so. */
 const et_machine *et_machine_share(et_arena *, et_diags *, const et_machine *m, int occupancy);
+
+/* What a kernel has of M that takes OWN GB/s of memory, while kernels on other CUs take OTHERS: the
+ * more memory gives, the longer take loads from there, and those that the cache answers. */
+et_machine et_machine_beside(const et_machine *m, double own, double others);
 
 /* The machine described by TEXT, which may hold any bytes, in the arena; NULL after errors.
  * machines/README.md is the reference. */

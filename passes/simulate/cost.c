@@ -387,8 +387,8 @@ static double scale(struct sim *s, const struct sim_grid *g, int instance) {
 
 /* CUs that have a tile of the grid in the round of this one. */
 static double busy_with(const struct sim *s, const struct sim_grid *g, int64_t tile) {
-    int64_t first = tile / s->m->cus * s->m->cus;
-    return (double)(g->tiles - first < s->m->cus ? g->tiles - first : s->m->cus);
+    int64_t cus = s->nwg < s->m->cus ? s->nwg : s->m->cus, first = tile / cus * cus;
+    return (double)(g->tiles - first < cus ? g->tiles - first : cus);
 }
 
 static void cost_tile(struct sim *s, struct sim_grid *g, struct sim_tile_cost *cost,

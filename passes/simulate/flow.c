@@ -4,7 +4,9 @@
 
 /* Bytes a microsecond that each load receives. */
 static double pour_rate(const struct sim *s) {
-    double each = s->m->hbm_gbs * 1e3 / s->nflow, cu = s->m->cache_gbs_cu * 1e3;
+    bool streamed = s->producer && s->m->stream_gbs_cu > 0;
+    double cu = (streamed ? s->m->stream_gbs_cu : s->m->cache_gbs_cu) * 1e3;
+    double each = s->m->hbm_gbs * 1e3 / s->nflow;
     return each < cu ? each : cu;
 }
 

@@ -144,6 +144,27 @@ START_TEST(found_by_name) {
 }
 END_TEST
 
+/* The more neighbours take, the less there is; what nobody takes costs nothing. */
+START_TEST(neighbours) {
+    struct asked a = ask();
+    const et_machine *m = et_machine_find(a.arena, a.d, "H200", NULL);
+    double last = m->stream_gbs_cu, hbm = m->hbm_gbs;
+    et_machine alone = et_machine_beside(m, 1000, 0);
+    ck_assert_double_eq(alone.stream_gbs_cu, m->stream_gbs_cu);
+    ck_assert_double_eq(alone.cache_gbs_cu, m->cache_gbs_cu);
+    ck_assert_double_eq(alone.hbm_gbs, m->hbm_gbs);
+    for (int i = 1; i < 8; i++) {
+        et_machine b = et_machine_beside(m, 1000, 1000 * i);
+        ck_assert(b.stream_gbs_cu < last || 1000 * i >= m->hbm_gbs);
+        ck_assert(b.hbm_gbs < hbm && b.hbm_gbs >= m->hbm_gbs / (1 + i) * 0.999);
+        ck_assert(b.stream_gbs_cu > 0 && b.latency_us >= m->latency_us);
+        ck_assert(b.cache_latency_us > m->cache_latency_us && b.copy_gbs_cu < m->copy_gbs_cu);
+        last = b.stream_gbs_cu;
+        hbm = b.hbm_gbs;
+    }
+}
+END_TEST
+
 START_TEST(takes_a_text) {
     char *text = with("name", "\tname   My GPU\t # not theirs\r");
     struct asked a = parse(text, strlen(text));
@@ -195,4 +216,5 @@ START_TEST(refuses_texts) {
 }
 END_TEST
 
-TEST_MAIN("machines", comes_with_etcc, sources, found_by_name, takes_a_text, refuses_texts)
+TEST_MAIN("machines", comes_with_etcc, neighbours, sources, found_by_name, takes_a_text,
+          refuses_texts)
