@@ -8,6 +8,7 @@
 #include "ir/weights/packed.h"
 #include "passes/cost/cost.h"
 #include "passes/cost/stream_many.h"
+#include "passes/cost/use.h"
 #include "passes/pipeline/pipeline.h"
 #include <math.h>
 
@@ -270,6 +271,27 @@ static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
     return !et_bounds(p->g->exprs, et_grid_tiles(p, g), &lo, &hi) || hi > m->cus;
 }
 
+/* Rows of all chunks at once, where the buffer was laid out for all k's (et_tile_staged_whole): each
+ * chunk of a row has its own padding, and the last one is as long as the others. */
+static void widen(et_program *p, const et_grid *g, const et_machine *m) {
+    et_func *f = &p->funcs[g->func];
+    const et_step *s = &f->steps[et_stream_step(p, f)];
+    et_product_use by = et_product_use_of(p, f, s, m);
+    int64_t k;
+    if (s->stage_a < 0 || by.rows != ET_ROWS_STAGED || !by.chunk ||
+        !et_is_int(p->g->exprs, et_var_extent(p->g->exprs, s->kvar), &k))
+        return;
+    et_local *a = &f->locals[s->stage_a];
+    int bytes = et_dtype_bytes(a->dtype), pad = ET_RING_PIECE / bytes, was = et_local_bytes(a);
+    int64_t chunks = (k + by.chunk - 1) / by.chunk, pitch = chunks * (by.chunk + pad);
+    if (a->dim[1] < k || pitch <= a->pitch) return;
+    int more = (int)(pitch - a->pitch) * a->dim[0] * bytes, end = a->offset + was + more;
+    if (end < f->lds_bytes) end = f->lds_bytes;
+    if (et_machine_slots(m, end, p->ring.bytes) < p->ring.slots) return;
+    a->pitch = (int)pitch;
+    f->lds_bytes = end;
+}
+
 /* Staged rows of a product may share memory with its sums (et_locals_may_meet), so that more stages
  * fit. Where as many fit without that, they get memory of their own, and a workgroup need not stage
  * them again for its next tile (ir/product/reuse.c). */
@@ -330,6 +352,7 @@ bool et_pass_stream(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
         if (!g->streamed) continue;
+        widen(p, g, m);
         keep_apart(p, g, m);
         g->deep = goes_deep(p, g, pl->opt);
         g->calm = p->ring.calm < p->ring.flight && has_few_rows(p, g);

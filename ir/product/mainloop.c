@@ -232,11 +232,13 @@ int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
 }
 
 /* The room that all chunks of a ask for, as a power of two; -4 where ALL elements do not hold
- * them. */
+ * them, or where it is more than one chunk of sixteen rows and rows are so few that the products had
+ * better begin before all are there. */
 static int room_of_all(const et_product_cx *g, const et_mainloop *c, int64_t all) {
     enum { LEAST = -4 };
     int64_t rows = rows_of_all(g, c);
-    return rows <= 16 && rows * c->pitch_a <= all ? et_log2_up(rows) - 4 : LEAST;
+    bool more = c->direct && c->msub == 1 && !c->deep && c->streamed && c->cond.id;
+    return rows <= (more ? 16 * 16 : 16) && rows * c->pitch_a <= all ? et_log2_up(rows) - 4 : LEAST;
 }
 
 /* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is

@@ -22,7 +22,7 @@ enum {
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
     ET_MAX_ROWS = 8,       /* of sixteen in a lane */
     ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
-    ET_STAGE_UNROLL = 8,   /* items of a work-item loaded before the first is staged, at most */
+    ET_STAGE_UNROLL = 12,  /* items of a work-item loaded before the first is staged, at most */
     ET_ROW_ITEMS = 8,      /* such of a row that wait in registers, at most */
     ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
     ET_MOST_AUXILIARY_COPIES = 24, /* of a chunk that a lane makes of auxiliary operands, */

@@ -362,17 +362,26 @@ static bool suits_eviction(const et_product_cx *g, const et_mainloop *c) {
     return some && !et_is_without(g->without, ET_FEATURE_ONCE);
 }
 
+/* Rows of all chunks of a routed tile, before the first is multiplied: nothing else is in registers
+ * yet, and each batch of loads would wait for a trip to memory, or two. */
+static int in_one_batch(const et_product_cx *g, const et_mainloop *c, int some) {
+    enum { EACH = 8 }; /* elements of an item, as they are loaded */
+    int64_t most = et_most_rows(g, c->s), items = most * c->chunks * (c->kc / EACH);
+    int64_t n = (items + g->p->workgroup - 1) / g->p->workgroup;
+    bool once = c->plan.prologue == ET_PROLOGUE_STAGED && c->streamed && c->cond.id && most > 1;
+    return once && n > some && n <= ET_STAGE_UNROLL ? (int)n : some;
+}
+
 void et_product_finish(const et_product_cx *g, const et_reuse *u, const et_mainloop *c,
                        et_product_plan *w) {
     enum { UNROLL = 4, MOST = 8 /* of rows that nothing else hides */ };
     w->boxes = suits_boxes(g, c);
     w->deferred = c->s->wk > 1 && et_sums_as_read(g, c->s);
-    w->unroll = w->rows != ET_ROWS_STAGED ? 1 : c->bf16 ? MOST : UNROLL;
-    w->prologue = et_rows_prologue(g, c);
+    et_mainloop all = *c;
+    all.plan.prologue = w->prologue = et_rows_prologue(g, c);
+    w->unroll = w->rows != ET_ROWS_STAGED ? 1 : in_one_batch(g, &all, c->bf16 ? MOST : UNROLL);
     w->interleaved = suits_interleaved(g, c);
     w->evict_first = suits_eviction(g, c);
-    et_mainloop all = *c;
-    all.plan.prologue = w->prologue;
     w->reuse = et_reuse_may_rows(u, &all);
 }
 

@@ -121,7 +121,8 @@ static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->p.s;
     et_staging st = {s->a,         s->mvar,        16,           row0,
                      c->now.mlive, s->stage_a,     c->p.pitch_a, chunk,
-                     c->now.slots, c->now.nchunks, c->p.room,    c->p.chunks != 1 || c->p.msub > 1};
+                     c->now.slots, c->now.nchunks, c->p.room,    c->p.chunks != 1 || c->p.msub > 1,
+                     c->p.plan.prologue && c->p.cond.id};
     if (row0) {
         val left = LLVMBuildSub(g->b, c->now.mlive, row0, "");
         st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});

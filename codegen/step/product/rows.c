@@ -28,6 +28,14 @@ static val slots_used(cg *g, const et_staging *st) {
     return least(g, left, LLVMBuildShl(g->b, one, st->slots, ""));
 }
 
+/* Where all chunks of several rows are staged at once, and are not as many as slots: how many. */
+static val chunks_of_row(const et_staging *st) {
+    bool one = LLVMIsAConstantInt(st->live) && LLVMConstIntGetSExtValue(st->live) == 1;
+    if (!st->all || one || !LLVMIsAConstantInt(st->chunks)) return NULL;
+    int64_t n = LLVMConstIntGetSExtValue(st->chunks);
+    return n & (n - 1) ? st->chunks : NULL;
+}
+
 /* What item number I is. Items are shared with k fastest, then the slot, then the
  * row. */
 static void find_item(const struct staging *s, val i, struct item *out) {
@@ -36,9 +44,10 @@ static void find_item(const struct staging *s, val i, struct item *out) {
     val per_row = cg_i32(g, s->c->p.kc / s->n), u = LLVMBuildURem(g->b, i, per_row, "");
     val row = LLVMBuildUDiv(g->b, i, per_row, ""), chunk = st->chunk, at = row;
     if (st->slots) {
-        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
+        val all = chunks_of_row(st), apart = cg_i32(g, 4 + st->room);
+        val slot = all ? LLVMBuildURem(g->b, row, all, "") : cg_low_bits(g, row, st->slots);
         apart = LLVMBuildSub(g->b, apart, st->slots, "");
-        row = LLVMBuildLShr(g->b, row, st->slots, "");
+        row = all ? LLVMBuildUDiv(g->b, row, all, "") : LLVMBuildLShr(g->b, row, st->slots, "");
         /* A slot past the last chunk's is that one once more: the buffer may end there. */
         val last = LLVMBuildSub(g->b, slots_used(g, st), cg_i32(g, 1), "");
         slot = least(g, slot, last);
@@ -64,7 +73,32 @@ static void load_item(struct staging *s, struct item *it) {
     find_place(s, it);
 }
 
+/* The bf16 that V, an f32, was loaded as, or V: rounding it again would be two operations for each
+ * element. */
+static val as_loaded(cg *g, val v) {
+    enum { HALF = 16 };
+    bool cast = LLVMIsABitCastInst(v), either = LLVMIsASelectInst(v);
+    if (either && LLVMIsNull(LLVMGetOperand(v, 2))) {
+        val there = as_loaded(g, LLVMGetOperand(v, 1));
+        if (LLVMTypeOf(there) != g->bf16) return v;
+        return cg_select(g, LLVMGetOperand(v, 0), there, LLVMConstNull(g->bf16));
+    }
+    val of = cast ? LLVMGetOperand(v, 0) : NULL;
+    bool low = of && LLVMIsAInstruction(of) && LLVMGetInstructionOpcode(of) == LLVMShl,
+         high = of && LLVMIsAInstruction(of) && LLVMGetInstructionOpcode(of) == LLVMAnd;
+    val by = low || high ? LLVMGetOperand(of, 1) : NULL, word = by ? LLVMGetOperand(of, 0) : NULL;
+    if (!by || LLVMTypeOf(by) != g->i32 || !LLVMIsAConstantInt(by) ||
+        (int32_t)LLVMConstIntGetSExtValue(by) != (low ? HALF : -(1 << HALF)))
+        return v;
+    if (high) word = LLVMBuildLShr(g->b, word, cg_i32(g, HALF), "");
+    return LLVMBuildBitCast(g->b, LLVMBuildTrunc(g->b, word, g->i16, ""), g->bf16, "");
+}
+
 static void store_item(struct staging *s, struct item *it) {
+    bool bf16 = s->st->all && !s->most && !s->c->p.fp8 &&
+                cg_place_dtype(s->g, ET_LOAD_LOCAL, s->st->local) == ET_BF16;
+    for (int i = 0; i < s->n && bf16; i++)
+        it->v[i] = as_loaded(s->g, it->v[i]);
     if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
     if (s->c->p.pair_gap > 1) cg_contract_pair_up(s->c, s->n, it->v);
     if (s->c->p.fp8)
@@ -110,6 +144,7 @@ static val count_items(const struct staging *s) {
     const et_staging *st = s->st;
     val total = cg_muli(g, st->live, s->c->p.kc / s->n);
     if (!st->slots) return total;
+    if (chunks_of_row(st)) return LLVMBuildMul(g->b, total, chunks_of_row(st), "");
     bool one = LLVMIsAConstantInt(st->live) && LLVMConstIntGetSExtValue(st->live) == 1;
     return one ? LLVMBuildMul(g->b, total, slots_used(g, st), "")
                : LLVMBuildShl(g->b, total, st->slots, "");

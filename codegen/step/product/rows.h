@@ -28,6 +28,7 @@ typedef struct {
     val chunk, slots, chunks; /* chunks: how many there are, with slots */
     int room;                 /* with slots: as of the contraction */
     bool meet; /* others may still read the buffer: a barrier comes before the first store */
+    bool all;  /* with slots: all chunks, from the first */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 

@@ -51,7 +51,7 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     while (units % some)
         some--;
     et_staging st = {s->b[i], s->nvar, s->tn, NULL, c->now.nlive, s->stage_b, pitch_b,
-                     chunk,   NULL,    NULL,  0,    false};
+                     chunk,   NULL,    NULL,  0,    false,       false};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -73,7 +73,7 @@ void cg_contract_staged_chunks(cg *g, const et_contract *c, val chunks, val *acc
         cg_barrier(g);
     }
     et_staging st = {s->a,  s->mvar, s->tm, NULL, c->now.mlive, s->stage_a, c->p.pitch_a,
-                     chunk, NULL,    NULL,  0,    false};
+                     chunk, NULL,    NULL,  0,    false,       false};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */
