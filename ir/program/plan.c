@@ -27,7 +27,7 @@ static const et_plan_option product[] = {
     NUMBER(et_product_plan, span, 0, 16, 1 << 16),
     NUMBER(et_product_plan, run, 0, 8, 256),
     FLAG(et_product_plan, maybe_packed),
-    NUMBER(et_product_plan, unroll, 1, 1, 8),
+    NUMBER(et_product_plan, unroll, 1, 1, 12),
     CHOICE(et_product_plan, prologue, PROLOGUE),
     FLAG(et_product_plan, interleaved),
     CHOICE(et_product_plan, early, EARLY),
