@@ -289,10 +289,24 @@ static void coarsen(const struct events *e, struct edge *ed) {
     }
 }
 
+/* A grid of so few tiles that one look shows them all, where those that wait have several for each
+ * CU: waiting for the whole grid takes no longer, as its tiles run at the same time, and then all
+ * tiles wait for the same, which a workgroup does once, and finds in its caches what it has read
+ * before. */
+static void wait_once(const struct events *e, struct edge *ed) {
+    const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
+    if (!ed->needed || from->slice.count || !et_is_static(e->pl->opt) ||
+        tiles_along(e, from, ~0u) > MERGE_LIMIT ||
+        events_upper(e, et_grid_tiles(e->p, to)) <= e->pl->opt->machine->cus)
+        return;
+    for (int c = 0; c < e->p->funcs[from->func].ncoords; c++)
+        ed->box[c] = (struct span){.all = true};
+}
+
 bool events_make(struct events *e) {
     e->names = et_names_create(e->pl->g->arena);
     for (int i = 0; i < e->nedges; i++)
-        coarsen(e, &e->edges[i]);
+        coarsen(e, &e->edges[i]), wait_once(e, &e->edges[i]);
     for (int g = 0; g < e->p->ngrids; g++)
         make_events(e, g);
     for (int g = 0; g < e->p->ngrids; g++)
