@@ -119,6 +119,7 @@ struct cg {
     bool *packed;               /* per argument that is a tensor: some product reads it packed */
     bool leave_out;             /* the products being emitted skip weights that are zero */
     bool finite;                /* they may be NaN where an f32 operand is infinite, or nearly */
+    bool narrow;                /* their columns have eleven significant bits at most */
     val ticket;                 /* where the ticket of the next dynamic task is kept, or NULL */
     struct cg_claim *claim;     /* how the tile being emitted asks for the next one, or NULL */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */

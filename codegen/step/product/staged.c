@@ -1,6 +1,7 @@
 /* Products whose weights are not k-major: both operands are staged in local memory, a chunk at a
  * time. */
 #include "codegen/step/product/rows.h"
+#include "codegen/step/product/weights.h"
 #include <string.h>
 
 /* The rows of sixteen staged ones that this lane holds, ROW the first. */
@@ -24,7 +25,7 @@ static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, i
             val n = cg_add(g, cg_addi(g, c->at.n0, (int64_t)16 * ns), c->at.lane_n);
             staged_fragment(g, c, &l->n, s->stage_b, pitch_b, n, ku, b);
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
-            *sum = g->family->multiply(g, c->p.fr, c->p.lane_k, b, a, *sum);
+            *sum = cg_contract_product(g, c, b, a, *sum);
         }
     }
 }
@@ -51,7 +52,7 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     while (units % some)
         some--;
     et_staging st = {s->b[i], s->nvar, s->tn, NULL, c->now.nlive, s->stage_b, pitch_b,
-                     chunk,   NULL,    NULL,  0,    false,       false};
+                     chunk,   NULL,    NULL,  0,    false,        false};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -73,7 +74,7 @@ void cg_contract_staged_chunks(cg *g, const et_contract *c, val chunks, val *acc
         cg_barrier(g);
     }
     et_staging st = {s->a,  s->mvar, s->tm, NULL, c->now.mlive, s->stage_a, c->p.pitch_a,
-                     chunk, NULL,    NULL,  0,    false,       false};
+                     chunk, NULL,    NULL,  0,    false,        false};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */

@@ -26,8 +26,25 @@ static void load_packed_streamed(cg *g, const et_contract *c, val chunk, et_sour
     cg_contract_packed_consume(g, c, out);
 }
 
-static val multiply(cg *g, const et_contract *c, const val *of, const val *a, val sum) {
-    return g->family->multiply(g, c->p.fr, c->p.lane_k, of, a, sum);
+/* Are all weights values of sixteen bits, whatever they are multiplied as? */
+static bool are_narrow(const cg *g, const et_contract *c) {
+    bool all = true;
+    for (int i = 0; i < c->p.s->nacc && all; i++) {
+        const et_node_x *n = et_x(g->x, c->p.s->b[i]);
+        while (n->op == ET_X_TO_F32)
+            n = et_x(g->x, n->ops[0]);
+        bool load = n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR;
+        et_dtype t = load ? g->p->tensors[n->i].shape.dtype : ET_F32;
+        all = n->op == ET_X_TO_BF16 || n->op == ET_X_TO_F16 || t == ET_BF16 || t == ET_F16;
+    }
+    return all;
+}
+
+val cg_contract_product(cg *g, const et_contract *c, const val *of, const val *a, val sum) {
+    g->narrow = are_narrow(g, c);
+    sum = g->family->multiply(g, c->p.fr, c->p.lane_k, of, a, sum);
+    g->narrow = false;
+    return sum;
 }
 
 static val multiply_packed(cg *g, const et_contract *c, const val *of, const val *a, val sum) {
@@ -36,9 +53,10 @@ static val multiply_packed(cg *g, const et_contract *c, const val *of, const val
 
 /* By streamed, and whether they are decoded, or packed. */
 static const struct et_weights ways[][2] = {
-    {{cg_contract_rows, load_direct, multiply, 1, false}, {NULL, load_streamed, multiply, 1, true}},
-    {{cg_contract_rows, cg_contract_raws, multiply, 1, false},
-     {cg_contract_rows, cg_contract_raws, multiply, 1, true}},
+    {{cg_contract_rows, load_direct, cg_contract_product, 1, false},
+     {NULL, load_streamed, cg_contract_product, 1, true}},
+    {{cg_contract_rows, cg_contract_raws, cg_contract_product, 1, false},
+     {cg_contract_rows, cg_contract_raws, cg_contract_product, 1, true}},
     {{cg_contract_packed_rows, load_packed, multiply_packed, 2, false},
      {NULL, load_packed_streamed, multiply_packed, 2, true}},
 };

@@ -15,6 +15,9 @@ struct et_weights {
 };
 const struct et_weights *cg_weights_of(const et_mainloop *);
 
+/* Products of weights in registers with rows A, into SUM. */
+val cg_contract_product(cg *, const et_contract *, const val *of, const val *a, val sum);
+
 /* B of the wave's part of CHUNK, the next one of the stream: the operands in the stream, those in
  * memory, or both. */
 void cg_contract_load(cg *, const et_contract *, val chunk, et_source, val *out);

@@ -138,6 +138,15 @@ static void split(cg *g, val v, val *high, val *low, val *finite) {
     *low = rounded(g, LLVMBuildFSub(g->b, x, first, ""), &rest);
 }
 
+/* The same of V that is a tf32 as it is. */
+static void whole(cg *g, val v, val *high, val *finite) {
+    val x = LLVMBuildBitCast(g->b, v, g->f32, ""),
+        size = cg_call(g, "llvm.fabs", 1, &g->f32, 1, &x);
+    val is = LLVMBuildFCmp(g->b, LLVMRealOEQ, size, cg_f32(g, INFINITY), "");
+    *high = *finite = LLVMBuildBitCast(g->b, v, g->i32, "");
+    if (!g->finite) *finite = cg_select(g, is, cg_i32(g, 0), *high);
+}
+
 /* (a + a') (b + b') without a' b', the smallest terms first. */
 static val split_products(cg *g, const struct nvptx_product *p, const struct operands *all,
                           val acc) {
@@ -145,10 +154,13 @@ static val split_products(cg *g, const struct nvptx_product *p, const struct ope
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < WORDS; k++) {
             split(g, all->m[i][k], &high.m[i][k], &low.m[i][k], &finite.m[i][k]);
-            split(g, all->n[i][k], &high.n[i][k], &low.n[i][k], &finite.n[i][k]);
+            if (g->narrow)
+                whole(g, all->n[i][k], &high.n[i][k], &finite.n[i][k]);
+            else
+                split(g, all->n[i][k], &high.n[i][k], &low.n[i][k], &finite.n[i][k]);
         }
     acc = products(g, p, &low, &finite, acc);
-    acc = products(g, p, &finite, &low, acc);
+    if (!g->narrow) acc = products(g, p, &finite, &low, acc);
     return products(g, p, &high, &high, acc);
 }
 
