@@ -271,8 +271,8 @@ static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
     return !et_bounds(p->g->exprs, et_grid_tiles(p, g), &lo, &hi) || hi > m->cus;
 }
 
-/* Rows of all chunks at once, where the buffer was laid out for all k's (et_tile_staged_whole): each
- * chunk of a row has its own padding, and the last one is as long as the others. */
+/* Rows of all chunks at once, where the buffer was laid out for all k's (et_tile_staged_whole):
+ * each chunk of a row has its own padding, and the last one is as long as the others. */
 static void widen(et_program *p, const et_grid *g, const et_machine *m) {
     et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];

@@ -232,8 +232,8 @@ int64_t et_mainloop_held_rows(const et_product_cx *g, const et_mainloop *c) {
 }
 
 /* The room that all chunks of a ask for, as a power of two; -4 where ALL elements do not hold
- * them, or where it is more than one chunk of sixteen rows and rows are so few that the products had
- * better begin before all are there. */
+ * them, or where it is more than one chunk of sixteen rows and rows are so few that the products
+ * had better begin before all are there. */
 static int room_of_all(const et_product_cx *g, const et_mainloop *c, int64_t all) {
     enum { LEAST = -4 };
     int64_t rows = rows_of_all(g, c);

@@ -119,9 +119,18 @@ static void rotate(const et_contract *c, val *acc) {
 
 static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->p.s;
-    et_staging st = {s->a,         s->mvar,        16,           row0,
-                     c->now.mlive, s->stage_a,     c->p.pitch_a, chunk,
-                     c->now.slots, c->now.nchunks, c->p.room,    c->p.chunks != 1 || c->p.msub > 1,
+    et_staging st = {s->a,
+                     s->mvar,
+                     16,
+                     row0,
+                     c->now.mlive,
+                     s->stage_a,
+                     c->p.pitch_a,
+                     chunk,
+                     c->now.slots,
+                     c->now.nchunks,
+                     c->p.room,
+                     c->p.chunks != 1 || c->p.msub > 1,
                      c->p.plan.prologue && c->p.cond.id};
     if (row0) {
         val left = LLVMBuildSub(g->b, c->now.mlive, row0, "");
