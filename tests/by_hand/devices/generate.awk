@@ -3,7 +3,7 @@
 # quantised by groups of k, attention with few heads of keys; weights that are read twice, outputs of what is cut, @split of some, also
 # in parts that there are not; rows, columns and heads that do not divide; launches of up to 4, 20 or 40 rows. With -v whole=1 also what needs
 # all columns: norms and softmax of what is between two products and of the last one's result. With -v mixtures=1 there are mixtures of experts,
-# with shared ones, biases and codes, whose sums meet the residual in several ways.
+# with shared ones, biases and codes, whose sums meet the residual in several ways; with -v scans=1 states carried along rows.
 function draw(n) { return int(rand() * n) }
 function pick(list,  a, n) { n = split(list, a, " "); return a[1 + draw(n)] }
 # " = its name in the checkpoint", of weight W.
@@ -142,6 +142,29 @@ function mixture(  e, c, f, k, i, a, b, r, from, t, y, own, of, more) {
         printf "%sx = x + (%s%s) * 0.2\n", pad, y, more
     if (!looped && rand() < 0.2) extra = extra sprintf("output of%d = %s\n", i, pick("y" i " e" i " z" i "*2 reshape(y" i ",[N*" c "," H "])"))
 }
+# A state carried along rows, for each head: a delta rule or a decay.
+function carried(  i, nh, d, j, k, at, q, a, v, s, look) {
+    i = n++; nh = pick("2 4 4 8 3 1"); d = pick("16 16 32 8"); j = pick("16 32"); k = kind()
+    if (H % 16 && k == "quantised") k = "bf16"
+    printf "state st%d : f32[%s2, %d, %d, %d]\n", i, looped ? L ", " : "", nh, d, j
+    printf "%sh%d = %s\n", pad, i, normed("x")
+    at = weight(nh * j, H, k); printf "%sq%d = reshape(h%d @ %s.T, [N, %d, %d])\n", pad, i, i, at, nh, j
+    if (rand() < 0.3) { # keys that heads share
+        at = weight(j, H, "bf16"); printf "%sk%d = tanh(h%d @ %s.T) * 0.25\n", pad, i, i, at; q = "k" i "[i, j]"
+    } else {
+        at = weight(nh * j, H, k); printf "%sk%d = tanh(reshape(h%d @ %s.T, [N, %d, %d])) * 0.25\n", pad, i, i, at, nh, j; q = "k" i "[i, h, j]"
+    }
+    at = weight(nh * d, H, k); printf "%sv%d = reshape(h%d @ %s.T, [N, %d, %d])\n", pad, i, i, at, nh, d
+    at = weight(nh, H, "f32"); printf "%sa%d = sigmoid(x0 @ %s.T)\n", pad, i, at
+    a = "a" i "[i, h]"; v = "v" i "[i, h, d]"
+    s = rand() < 0.5
+    look = s ? ", look = " a " * s * " q : ""
+    printf "%so%d = scan(i in 0..N, h in 0..%d, d in 0..%d, j in 0..%d, carry = st%d[%sslots[i], h, d, j], fresh = positions[i] == 0%s, next = %s * s + %s, out = s * q%d[i, h, j])\n", \
+        pad, i, nh, d, j, i, looped ? "l, " : "", look, a, s ? "(" v " - seen) * " q : v " * " q, i
+    if (rand() < 0.4) { at = weight(nh * d, H, "bf16"); printf "%so%d = o%d * reshape(silu(h%d @ %s.T), [N, %d, %d])\n", pad, i, i, i, at, nh, d }
+    at = weight(H, nh * d, k)
+    printf "%sx = x + (reshape(o%d, [N, %d]) @ %s.T) * 0.2\n", pad, i, nh * d, at
+}
 BEGIN {
     srand(seed)
     H = pick("32 48 64 36 40"); M = pick("4 4 20 40"); L = 1 + draw(3); count = n = 0
@@ -150,10 +173,11 @@ BEGIN {
     blocks = 1 + draw(3)
     for (i = 0; i < blocks; i++) kinds[i] = rand() < 0.45
     if (mixtures) for (i = 0; i < blocks; i++) if (!i || rand() < 0.4) kinds[i] = 2
+    if (scans) for (i = 0; i < blocks; i++) if (!i || rand() < 0.4) kinds[i] = 3
     pad = looped ? "  " : ""
     print "x = x0 * 0.5"
     if (looped) printf "for l in 0..%d {\n", L
-    for (i = 0; i < blocks; i++) if (kinds[i] == 2) mixture(); else if (kinds[i]) attend(); else mlp()
+    for (i = 0; i < blocks; i++) if (kinds[i] == 2) mixture(); else if (kinds[i] == 3) carried(); else if (kinds[i]) attend(); else mlp()
     if (looped) print "}"
     inner = looped; looped = 0; pad = ""
     if (!inner && last != "" && rand() < 0.3) printf "output inner = %s * 2\n", last

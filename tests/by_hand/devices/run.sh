@@ -3,7 +3,7 @@
 # with sums exchanged in a way drawn by the seed: what the interpreter of several devices computes, in two orders of all their tasks, against
 # the graph interpreter on the whole graph; every KERNELS-th (0: none) also as a kernel of a drawn target and schedule on emulated devices, whose
 # caches may be stale, at two numbers of rows. What is wrong and right with every type f32 is counted apart: a rounding that flips. Programs that cannot be divided are counted. What is wrong is in the folder KEEP. The last line
-# is the count. With WHOLE=1 programs have operators that need all columns, which devices mostly get of each other; with MIXTURES=1 mixtures of experts.
+# is the count. With WHOLE=1 programs have operators that need all columns, which devices mostly get of each other; with MIXTURES=1 mixtures of experts, with SCANS=1 scans.
 set -u
 bin=$(cd "$1" && pwd) first=$2 count=$3 keep=${4:-} here=$(cd "$(dirname "$0")" && pwd) kernels=${KERNELS:-0}
 work=$(mktemp -d)
@@ -51,7 +51,7 @@ seed=$first
 while [ "$seed" -lt $((first + count)) ]; do
     for n in ${DEVICES:-2 3 4}; do
         # States stand before everything else.
-        awk -v seed="$seed" -v devices="$n" -v whole="${WHOLE-}" -v mixtures="${MIXTURES-}" -f "$here/generate.awk" |
+        awk -v seed="$seed" -v devices="$n" -v whole="${WHOLE-}" -v mixtures="${MIXTURES-}" -v scans="${SCANS-}" -f "$here/generate.awk" |
             awk 'NR == 1 || /^state/ { print; next } { line[rows++] = $0 } END { for (i = 0; i < rows; i++) print line[i] }' > p.etg
         most=$(sed -n 's/^dim N in 1\.\.//p' p.etg)
         how=$(nth $((seed + n)) auto rows flags tags rows) gather=auto

@@ -5,9 +5,10 @@
 
 enum { MOST_ROWS = 110, STATES = 2, WORK = 60000 };
 
-/* A scan's sizes. */
+/* A scan's sizes. WINDOW: an element of its state is what one of the last rows brought. */
 struct sizes {
     int slots, heads, results, elements;
+    bool window;
 };
 
 static int one_of(gen *g, int n, const int *of) {
@@ -18,11 +19,18 @@ static struct sizes some_sizes(gen *g) {
     static const int multiples[] = {16, 16, 16, 32, 32, 48, 64, 128}, any[] = {1, 5, 8, 20, 33};
     bool odd = gen_chance(g, 12);
     struct sizes z = {1 + gen_draw(g, 4), 1 + gen_draw(g, 3), one_of(g, 8, multiples),
-                      one_of(g, 8, multiples)};
+                      one_of(g, 8, multiples), false};
     if (odd) *(gen_chance(g, 50) ? &z.results : &z.elements) = one_of(g, 5, any);
     while (z.slots * z.heads * z.results * z.elements > WORK / 4)
         *(z.results > z.elements ? &z.results : &z.elements) = 16, z.slots = z.slots / 2 + 1;
     return z;
+}
+
+static struct sizes window_sizes(gen *g) {
+    static const int elements[] = {1, 2, 3, 4, 4, 4, 5, 8, 16, 17};
+    static const int results[] = {1, 3, 16, 20, 32, 64, 65, 100};
+    return (struct sizes){1 + gen_draw(g, 4), 1 + gen_draw(g, 2), one_of(g, 8, results),
+                          one_of(g, 10, elements), true};
 }
 
 /* ---- which rows ---- */
@@ -121,9 +129,25 @@ static const char *const outs[] = {"s * %q",        "s",           "-s * %q",   
                                    "s * (%q - %k)", "s * %q * %w", "(s + s) * %q"};
 static const char *const exact_outs[] = {"s * %q", "s", "-s * %q", "s * (%q + 1)"};
 
+/* %j: elements of a state. */
+static const char *const brought[] = {"where(mod(pos[i], %j) == j, %v, s)",
+                                      "where(j == mod(pos[i], %j), -%v, s)",
+                                      "where(mod(pos[i], %j) != j, s, %v)",
+                                      "where(mod(pos[i] + 3, %j) == j, %v, s)",
+                                      "where(mod(pos[i], %j) == j, %k, s)",
+                                      "where(mod(i, %j) == j, %v, s)",
+                                      "where(mod(pos[i], %j) == j, %v * %a + %b, s)",
+                                      "where(mod(1 - pos[i], %j) == j, %v, s)",
+                                      "where(mod(2 * pos[i], %j) == j, %v, s)",
+                                      "where(mod(few[i], %j) == j, %v, s)",
+                                      "where(mod(pos[i], %j) == j, %v + s, s)",
+                                      "where(mod(pos[i] * 1, %j) == j, where(%v > 0, %v, 1), s)"};
+static const char *const window_outs[] = {"s * %q", "s", "s * %w * %a", "s * s",
+                                          "s * %w * where(j == mod(pos[i], %j), 2, 1)"};
+
 #define SOME(g, of) of[gen_draw(g, sizeof of / sizeof *of)]
 
-static const char *const arguments = "akqvebw";
+static const char *const arguments = "akqvebwj";
 
 static void scan_of(gen *g, const struct sizes *z, int n, bool exact, const char *out) {
     bool sees = !exact && gen_chance(g, 55);
@@ -140,8 +164,10 @@ static void scan_of(gen *g, const struct sizes *z, int n, bool exact, const char
     const char *added = exact  ? SOME(g, exact_added)
                         : sees ? SOME(g, near_added)
                                : SOME(g, plain_added);
+    by[7] = et_printf(g->a, "%d", z->elements);
+    if (z->window) sees = false;
     const char *next = et_printf(g->a, gen_chance(g, 80) ? "%s + %s" : "%2$s + %1$s", kept, added);
-    next = filled(g, next, arguments, by);
+    next = filled(g, z->window ? SOME(g, brought) : next, arguments, by);
     const char *line = et_printf(
         g->a,
         "%s = scan(i in 0..N, h in 0..%d, d in 0..%d, j in 0..%d, carry = st%d[slot[i], h, d, j]",
@@ -152,13 +178,20 @@ static void scan_of(gen *g, const struct sizes *z, int n, bool exact, const char
     if (sees)
         line = et_printf(g->a, "%s, look = %s", line, filled(g, SOME(g, looks), arguments, by));
     gen_line(g, et_printf(g->a, "%s, next = %s, out = %s)", line, next,
-                          filled(g, exact ? SOME(g, exact_outs) : SOME(g, outs), arguments, by)));
+                          filled(g,
+                                 z->window ? SOME(g, window_outs)
+                                 : exact   ? SOME(g, exact_outs)
+                                           : SOME(g, outs),
+                                 arguments, by)));
 }
 
 /* What a scan reads. Delta rules neither grow nor die away. */
 static void tensors(gen *g, const struct sizes *z, int n, bool exact) {
     static const char *const types[] = {"f32", "f32", "bf16", "f16"};
-    const char *holds = exact ? "2/1" : "", *rare = g->odd ? " rare" : "";
+    const char *holds = exact && g->odd ? "2/1 rare"
+                        : exact         ? "2/1"
+                                        : "",
+               *rare = g->odd ? " rare" : "";
     const char *mark = exact || g->odd ? "   #: " : "";
     if (g->odd && !exact) holds = "1/256";
     for (int i = 0; i < 2; i++)
@@ -196,19 +229,22 @@ static void named(gen *g, int n, int elements, bool exact) {
 
 void gen_scans(gen *g) {
     struct sizes z[STATES] = {some_sizes(g), some_sizes(g)};
-    bool exact = gen_chance(g, 30);
+    bool windows = gen_chance(g, 35), exact = windows || gen_chance(g, 30);
+    if (windows) z[0] = window_sizes(g), z[1] = window_sizes(g);
     int states = gen_chance(g, 70) ? 1 : 2, low = gen_chance(g, 80) ? 1 : 16;
-    g->odd = !exact && gen_chance(g, 30);
+    g->odd = (!exact || windows) && gen_chance(g, 30);
     z[1].slots = z[0].slots;
     gen_line(g, et_printf(g->a, "model %s", gen_chance(g, 15) ? "same_sums" : "scans"));
-    gen_line(g, et_printf(g->a, "dim N in %d..%d", low, 30 + gen_draw(g, MOST_ROWS - 30)));
+    gen_line(g, et_printf(g->a, "dim N in %d..%d", low,
+                          windows ? 130 + gen_draw(g, 2 * MOST_ROWS)
+                                  : 30 + gen_draw(g, MOST_ROWS - 30)));
     gen_line(g, "input few : i32[N]   #: 6/1");
     for (int n = 0; n < states; n++)
         tensors(g, &z[n], n, exact);
     rows(g, &z[0]);
     for (int n = 0; n < states; n++)
         named(g, n, z[n].elements, exact);
-    const char *near = g->odd ? "   #: near spread" : exact ? "" : "   #: near";
+    const char *near = exact ? "" : g->odd ? "   #: near spread" : "   #: near";
     for (int n = 0, made = 0; n < states; n++) {
         int again = gen_chance(g, 20) ? 2 : 1;
         for (int k = 0; k < again; k++, made++) {
