@@ -150,6 +150,10 @@ START_TEST(test_schemas) {
         {"{\"type\":\"string\",\"pattern\":\"^\\\\d+(\\\\.\\\\d+)?$|^none$\"}",
          {"\"1\"", "\"1.5\"", "\"none\""},
          {"\"1.\"", "\"x1\""}},
+        /* What is a blank or a letter to some is none that others leave out. */
+        {"{\"type\":\"string\",\"pattern\":\"^[^\\\\s\\\\w.]$\"}",
+         {"\"-\""},
+         {"\" \"", "\"a\"", "\".\"", "\"\xe3\x80\x80\"", "\"\xc3\xa9\""}},
         {"{\"type\":\"string\",\"format\":\"date\"}",
          {"\"2024-02-29\"", "\"2026-11-30\""},
          {"\"2023-02-29\"", "\"2026-11-31\"", "\"2026-13-01\"", "\"0000-01-01\"",
@@ -212,6 +216,7 @@ START_TEST(test_refused) {
     static const char *const cases[][2] = {
         {"{\"type\":\"string\",\"pattern\":\"(?=a)b\"}", "looking ahead"},
         {"{\"type\":\"string\",\"pattern\":\"(a\"}", "without its ')'"},
+        {"{\"type\":\"string\",\"pattern\":\"[^\\\\s\\\\S]\"}", "nothing fits"},
         {"{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){20}\"}", "too large"},
         {"{\"type\":\"integer\",\"minimum\":\"1\"}", "'minimum' must be a number"},
         {"{\"type\":\"array\",\"contains\":{}}", "'contains' is not supported"},

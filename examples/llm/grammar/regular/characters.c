@@ -33,13 +33,13 @@ bool characters_invert(struct characters *c) {
 
 /* What is no white space is none by anybody's reading, and so with the others: dialects differ in
  * what they take for it beyond ASCII. */
-bool characters_class(struct characters *c, char letter) {
+bool characters_class(struct characters *c, char letter, bool widest) {
     static const uint32_t blanks[][2] = {{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},
                                          {0x85, 0x85},     {0x1680, 0x1680}, {0x2000, 0x200a},
                                          {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
                                          {0x3000, 0x3000}, {0xfeff, 0xfeff}, {0x1c, 0x1f}};
     struct characters set = {.n = 0};
-    bool inverted = letter < 'a';
+    bool inverted = (letter < 'a') != widest;
     switch (letter | 0x20) {
     case 'd':
         characters_add(&set, '0', '9');
@@ -59,7 +59,7 @@ bool characters_class(struct characters *c, char letter) {
     }
     /* Letters and digits of other scripts are such to some. */
     if (inverted && (letter | 0x20) != 's') characters_add(&set, 0x80, 0x10ffff);
-    if (inverted) characters_invert(&set);
+    if (inverted != widest) characters_invert(&set);
     bool ok = true;
     for (int i = 0; i < set.n; i++)
         ok = ok && characters_add(c, set.lo[i], set.hi[i]);

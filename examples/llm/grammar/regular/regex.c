@@ -68,14 +68,15 @@ static bool read_unicode(struct reader *r, uint32_t *out) {
            wrong(r, "has an escape that does not end");
 }
 
-/* Behind a backslash: a set, or one character. IN_CLASS: inside of brackets. */
-static bool read_escape(struct reader *r, bool in_class, struct characters *out, bool *out_set) {
+/* Behind a backslash: a set, or one character. IN_CLASS: inside of brackets, INVERTED ones. */
+static bool read_escape(struct reader *r, bool in_class, bool inverted, struct characters *out,
+                        bool *out_set) {
     static const char from[] = "nrtfv0", to[] = "\n\r\t\f\v\0";
     uint32_t c = 0;
     *out_set = false;
     if (r->at == r->end) return wrong(r, "ends with a backslash");
     char letter = *r->at;
-    if (characters_class(out, letter)) {
+    if (characters_class(out, letter, inverted)) {
         r->at++;
         *out_set = true;
         return true;
@@ -103,9 +104,9 @@ static bool read_escape(struct reader *r, bool in_class, struct characters *out,
 }
 
 /* One member of a class: a set, or a character that may begin a range. */
-static bool read_member(struct reader *r, struct characters *out, bool *out_set) {
+static bool read_member(struct reader *r, bool inverted, struct characters *out, bool *out_set) {
     uint32_t c;
-    if (is_next(r, "\\")) return read_escape(r, true, out, out_set);
+    if (is_next(r, "\\")) return read_escape(r, true, inverted, out, out_set);
     *out_set = false;
     size_t n = characters_read(r->at, (size_t)(r->end - r->at), &c);
     if (!n) return wrong(r, "is not UTF-8");
@@ -119,11 +120,11 @@ static bool read_class(struct reader *r, struct characters *out) {
         int first = out->n;
         if (r->end - r->at > 1 && r->at[0] == '[' && r->at[1] == ':')
             return refuse(r, "a class with a name");
-        if (!read_member(r, out, &set)) return false;
+        if (!read_member(r, inverted, out, &set)) return false;
         if (r->end - r->at < 2 || *r->at != '-' || r->at[1] == ']') continue;
         r->at++;
         struct characters to = {.n = 0};
-        if (!read_member(r, &to, &second)) return false;
+        if (!read_member(r, inverted, &to, &second)) return false;
         if (set || second || to.lo[0] < out->lo[first]) return wrong(r, "has a range that is none");
         out->hi[first] = to.lo[0];
     }
@@ -170,7 +171,8 @@ static bool atom(struct reader *r, struct part *out) {
     if (is_next(r, "^")) return anchor(r, TEXT_BEGINS, out);
     if (is_next(r, "$")) return anchor(r, TEXT_ENDS, out);
     if (is_next(r, "[")) return read_class(r, &set) && link_set(r, &set, out);
-    if (is_next(r, "\\")) return read_escape(r, false, &set, &is_set) && link_set(r, &set, out);
+    if (is_next(r, "\\"))
+        return read_escape(r, false, false, &set, &is_set) && link_set(r, &set, out);
     if (is_next(r, ".")) {
         characters_add(&set, '\n', '\n');
         characters_add(&set, '\r', '\r');

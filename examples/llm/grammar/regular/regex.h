@@ -31,8 +31,9 @@ struct characters {
 };
 bool characters_add(struct characters *, uint32_t lo, uint32_t hi); /* false: too many */
 bool characters_invert(struct characters *);
-/* \d \D \w \W \s \S. False: it is none of them. */
-bool characters_class(struct characters *, char letter);
+/* \d \D \w \W \s \S: what is one by every dialect's reading, or, WIDEST, by any, which a class that
+ * is inverted leaves out. False: it is none of them. */
+bool characters_class(struct characters *, char letter, bool widest);
 /* From FROM to TO by any of them. */
 bool characters_link(struct choices *, const struct characters *, int32_t from, int32_t to);
 /* Reads one character of UTF-8; 0 bytes: it is none. */
