@@ -123,8 +123,11 @@ etrt_status etrt_residence_open(etrt_session *s, etrt_ranges ranges, etrt_reside
     r->models = etrt_models(&s->model->manifest);
     pthread_mutex_init(&r->lock, NULL);
     if (!atomic_compare_exchange_strong(&dev->resident, &none, r)) {
+        pthread_mutex_destroy(&r->lock);
         free(r);
-        return check(s, ranges);
+        st = check(s, ranges);
+        return st != ETRT_OK ? st
+                             : etrt_fail(ETRT_INVALID, "etrt_residence_open: another one opens");
     }
     s->workgroups = s->workgroups_wanted ? s->workgroups_wanted : dev->cus;
     memset(s->report, 0, (size_t)r->models * sizeof *s->report);
