@@ -118,7 +118,28 @@ static int64_t zeros_of(const struct out *o, int n) {
     return 0;
 }
 
-static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool packed) {
+static void note_load(void *ctx, const et_step *step, int tensor, bool is_store,
+                      const et_expr *index) {
+    (void)step, (void)index;
+    ((bool *)ctx)[tensor] |= !is_store;
+}
+
+/* Does no part of the program read argument number N? */
+static bool only_stored(const struct out *o, int n) {
+    const et_program *p;
+    bool any = false;
+    for (int i = 0; !any && (p = et_program_part(o->g->whole, i)); i++) {
+        bool *loaded = et_alloc(o->g->arena, (size_t)p->ntensors + 1);
+        for (int k = 0; k < p->ngrids; k++)
+            et_func_accesses(p, &p->funcs[p->grids[k].func], note_load, loaded);
+        for (int t = 0, k = 0; t < p->ntensors; t++)
+            any |= is_argument(&p->tensors[t]) && k++ == n && loaded[t];
+    }
+    return !any;
+}
+
+static void put_tensor(struct out *o, const et_tensor *t, int n, bool packed) {
+    int64_t zeros = zeros_of(o, n);
     static const char *const kind[] = {"input", "output", "weight", "state"};
     put(o, "{\"name\": ");
     put_name(o, t->name ? t->name : "");
@@ -146,6 +167,7 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
         if (zeros) put(o, ", \"zeros\": %" PRId64, zeros);
         if (packed) put(o, ", \"packed\": %d", ETRT_PACKED_K);
     }
+    if (t->kind == ET_TENSOR_OUTPUT && only_stored(o, n)) put(o, ", \"stored\": true");
     if (t->cut.devices) put(o, ", \"cut\": %d", t->cut.axis);
     if (t->cut.repeat > 1) put(o, ", \"repeat\": %d", t->cut.repeat);
     if (t->cut.of) put(o, ", \"from\": %" PRId64 ", \"of\": %" PRId64, t->cut.from, t->cut.of);
@@ -539,7 +561,7 @@ char *cg_manifest(cg *g) {
     for (int i = 0, k = 0; i < p->ntensors; i++) {
         if (!is_argument(&p->tensors[i])) continue;
         put(&o, k ? ",\n  " : "\n  ");
-        put_tensor(&o, &p->tensors[i], zeros_of(&o, k), g->packed[k]);
+        put_tensor(&o, &p->tensors[i], k, g->packed[k]);
         k++;
     }
     put_parts(&o);

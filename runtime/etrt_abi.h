@@ -62,7 +62,8 @@
  *                                          // dimension of that shape is first in memory, which
  *                                          // second, ...
  *                                          // and, with ETRT_ABI_HOST, "host": 2
- *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
+ *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ...,
+ *       "stored": true } ],                // an output that the kernel never reads
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for debugging
  *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,

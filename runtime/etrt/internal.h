@@ -51,6 +51,7 @@ struct etrt_session {
     bool *dim_set;
     void **tensors;      /* per tensor: device memory; weights are the model's */
     void **own;          /* the same, as the session allocated them */
+    bool *at_host;       /* per tensor: OWN is memory of the host's */
     bool *bound;         /* per tensor: inputs given */
     bool *left_out;      /* per model of several: launches do not run it */
     int64_t *bound_size; /* per tensor: bytes given, or ETRT_ANY_SIZE */
@@ -142,6 +143,9 @@ etrt_status etrt_session_tensor(const etrt_session *, const char *name, int *out
 etrt_status etrt_session_now(const etrt_session *, const struct etrt_tensor *,
                              int64_t shape[ETRT_MAX_RANK], int64_t *bytes);
 /* May CALL read tensor INDEX, or write it? */
+/* BYTES FROM a place in a tensor. */
+etrt_status etrt_session_read(const etrt_session *, int index, void *out, const void *from,
+                              uint64_t bytes);
 etrt_status etrt_session_readable(const etrt_session *, const char *call, int index);
 etrt_status etrt_session_writable(const etrt_session *, const char *call, int index);
 

@@ -121,7 +121,6 @@ static etrt_status start(etrt_session *s) {
     int count = 0;
     s->seconds = -1;
     st = etrt_sequence_make(s, &count);
-    if (st == ETRT_OK) st = etrt_mem_settle(dev);
     if (st == ETRT_OK) st = etrt_launch_start(dev, s->dispatch, count, s->ticket);
     if (st != ETRT_OK) etrt_capture_drop(s);
     return st;

@@ -75,8 +75,7 @@ etrt_status etrt_read_part(etrt_session *s, const char *name, int axis, int64_t 
     if (st == ETRT_OK) st = find_part(s, call, i, axis, first, count, &p);
     if (st == ETRT_OK) st = etrt_bytes_check(call, name, p.count * p.bytes, out_data, bytes);
     for (uint64_t k = 0; st == ETRT_OK && k < p.count; k++)
-        st = etrt_mem_read(s->model->device, (char *)out_data + k * p.bytes, p.at + k * p.pitch,
-                           p.bytes);
+        st = etrt_session_read(s, i, (char *)out_data + k * p.bytes, p.at + k * p.pitch, p.bytes);
     return st;
 }
 

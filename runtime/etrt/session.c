@@ -17,14 +17,15 @@ static bool make_arrays(etrt_session *s) {
     s->dim_set = calloc(nsymbols, sizeof *s->dim_set);
     s->tensors = calloc(ntensors, sizeof *s->tensors);
     s->own = calloc(ntensors, sizeof *s->own);
+    s->at_host = calloc(ntensors, sizeof *s->at_host);
     s->bound = calloc(ntensors, sizeof *s->bound);
     s->bound_size = calloc(ntensors, sizeof *s->bound_size);
     s->written = calloc(ntensors, sizeof *s->written);
     s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
     s->dispatch = calloc((size_t)etrt_launch_kernels(mf), sizeof *s->dispatch);
     s->pointers = etrt_kernarg_pointers(mf, &s->npointers);
-    if (!s->dims || !s->dim_set || !s->tensors || !s->own || !s->bound || !s->bound_size ||
-        !s->written || !s->left_out || !s->dispatch || !s->pointers)
+    if (!s->dims || !s->dim_set || !s->tensors || !s->own || !s->at_host || !s->bound ||
+        !s->bound_size || !s->written || !s->left_out || !s->dispatch || !s->pointers)
         return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
@@ -47,6 +48,15 @@ static etrt_status make_memory(etrt_session *s, enum etrt_place place, uint64_t 
     return ETRT_OK;
 }
 
+/* An output of few bytes, which the kernel never reads, lies in the host's memory: a copy takes
+ * longer to begin than the device to store them there. The host reads it when the launch has ended,
+ * and no sooner. */
+static enum etrt_place place_of(const struct etrt_manifest *mf, const struct etrt_tensor *t) {
+    enum { FEW = 4096 };
+    bool whole = !mf->resident && !mf->devices && mf->nmodels <= 1;
+    return whole && t->stored && t->max_bytes <= FEW ? ETRT_ON_HOST : ETRT_ON_DEVICE;
+}
+
 static etrt_status make_tensors(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     etrt_status st = ETRT_OK;
@@ -55,8 +65,9 @@ static etrt_status make_tensors(etrt_session *s) {
         if (t->kind == ETRT_WEIGHT)
             s->tensors[i] = s->model->weights[i];
         else
-            st = make_memory(s, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
+            st = make_memory(s, place_of(mf, t), (uint64_t)t->max_bytes, t->name,
                              t->kind == ETRT_STATE ? 0 : POISON, &s->own[i]);
+        s->at_host[i] = t->kind != ETRT_WEIGHT && place_of(mf, t) == ETRT_ON_HOST;
         if (t->kind != ETRT_WEIGHT) s->tensors[i] = s->own[i];
     }
     return st;
@@ -149,6 +160,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->dim_set);
     free(s->tensors);
     free(s->own);
+    free(s->at_host);
     free(s->bound);
     free(s->bound_size);
     free(s->written);

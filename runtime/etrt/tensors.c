@@ -117,6 +117,14 @@ etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_
     return st;
 }
 
+etrt_status etrt_session_read(const etrt_session *s, int index, void *out, const void *from,
+                              uint64_t bytes) {
+    if (!s->at_host[index] || s->tensors[index] != s->own[index])
+        return etrt_mem_read(s->model->device, out, from, bytes);
+    if (bytes) memcpy(out, from, bytes);
+    return ETRT_OK;
+}
+
 /* All of a tensor that is cut, to or from DATA. */
 static etrt_status copy_cut(etrt_session *s, const char *call, int i, void *data, size_t bytes,
                             bool write) {
@@ -163,7 +171,7 @@ etrt_status etrt_read(etrt_session *s, const char *name, void *out_data, size_t 
     if (st == ETRT_OK) st = etrt_session_readable(s, "etrt_read", i);
     if (st == ETRT_OK && s->model->manifest.tensors[i].cut)
         return copy_cut(s, "etrt_read", i, out_data, bytes, false);
-    return st == ETRT_OK ? etrt_mem_read(s->model->device, out_data, s->tensors[i], bytes) : st;
+    return st == ETRT_OK ? etrt_session_read(s, i, out_data, s->tensors[i], bytes) : st;
 }
 
 etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size_t bytes) {

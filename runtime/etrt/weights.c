@@ -576,8 +576,8 @@ static etrt_status write_slices(etrt_model *m, int i, const void *data) {
     for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
         st = copy_job(&jobs.at[k]);
     free(jobs.at);
-    if (st == ETRT_OK) st = etrt_mem_settle(m->device);
-    return st;
+    etrt_status settled = etrt_mem_settle(m->device);
+    return st == ETRT_OK ? settled : st;
 }
 
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {

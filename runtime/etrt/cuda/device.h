@@ -17,6 +17,16 @@ struct stage {
     bool in_use; /* its copy may still be on the way */
 };
 
+/* What is sent in few bytes waits for the next launch and goes along in its stream: copies of their
+ * own would be waited for. Whatever else reads or writes the device's memory sends it first. */
+enum { MOST_HELD = 16, HELD_BYTES = 1 << 10 };
+
+struct held {
+    void *to;
+    uint64_t bytes;
+    char data[HELD_BYTES];
+};
+
 /* Memory of the host's, which `free` tells from the device's by this list. */
 struct host_block {
     struct host_block *next;
@@ -41,9 +51,14 @@ struct cuda_device {
     struct host_block *blocks;
     _Atomic int result; /* what it broke with; CUDA_SUCCESS where it only was silent for too long */
     char running[64];   /* the kernel it was running then, or "" */
-    pthread_mutex_t copying; /* of the stages */
+    pthread_mutex_t copying; /* of the stages; before `lock` where both are held */
     struct stage stages[STAGES];
     int next_stage;
+    struct held held[MOST_HELD]; /* in the order in which they came; with `copying` held, too */
+    int nheld;
+    bool on_the_way; /* what was sent through stages may not have arrived */
+    CUevent arrived; /* what went along with the last launch that had something; NULL: none had */
+    bool went;       /* and it was not waited for yet */
 };
 
 static inline struct cuda_device *cuda_of(const etrt_device *dev) {
@@ -71,6 +86,9 @@ etrt_status cuda_send(etrt_device *, void *to, const void *from, uint64_t bytes)
 etrt_status cuda_settle(etrt_device *);
 bool cuda_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
 void cuda_stages_free(struct cuda_device *);
+/* With `copying` held, in the context: what was sent is there when what is put into the stream of
+ * launches next begins. IDLE: nothing is there. Returns CUDA's result. */
+int cuda_before_launch(struct cuda_device *, bool idle);
 etrt_status cuda_load(etrt_device *, const void *image, size_t bytes, const char *kernel,
                       struct etrt_code *);
 void cuda_unload(etrt_device *, struct etrt_code *);

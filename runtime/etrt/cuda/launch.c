@@ -309,6 +309,7 @@ etrt_status cuda_launch(etrt_device *base, const struct etrt_dispatch *d, int co
                         struct etrt_ticket *t) {
     struct cuda_device *dev = cuda_of(base);
     const struct loaded *first = d->code->loaded;
+    pthread_mutex_lock(&dev->copying);
     atomic_fetch_add(&dev->launching, 1);
     pthread_mutex_lock(&dev->lock);
     atomic_fetch_sub(&dev->launching, 1);
@@ -318,13 +319,16 @@ etrt_status cuda_launch(etrt_device *base, const struct etrt_dispatch *d, int co
         for (int i = 0; i < count && st == ETRT_OK; i++)
             st = make_room(dev, &d[i], d[i].code->loaded, dynamic_bytes(&d[i]));
         if (st == ETRT_OK) {
-            st = cuda_status(dev, start(dev, d, count, t), ETRT_DEVICE);
+            int sent = cuda_before_launch(dev, !dev->first);
+            st = cuda_status(dev, sent == CUDA_SUCCESS ? start(dev, d, count, t) : sent,
+                             ETRT_DEVICE);
             if (st != ETRT_OK) etrt_fail_in(st, "cannot launch kernel %s", first->kernel);
         }
         if (st == ETRT_OK) enqueue(dev, t, first);
         cuda_leave(dev);
     }
     pthread_mutex_unlock(&dev->lock);
+    pthread_mutex_unlock(&dev->copying);
     return st;
 }
 

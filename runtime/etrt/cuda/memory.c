@@ -97,6 +97,16 @@ static bool is_pinned(struct cuda_device *dev, const void *memory) {
     return found;
 }
 
+/* What was to be sent there is not. */
+static void drop_held(struct cuda_device *dev, const void *memory) {
+    int n = 0;
+    pthread_mutex_lock(&dev->copying);
+    for (int i = 0; i < dev->nheld; i++)
+        if (dev->held[i].to != memory) dev->held[n++] = dev->held[i];
+    dev->nheld = n;
+    pthread_mutex_unlock(&dev->copying);
+}
+
 static struct host_block *take_block(struct cuda_device *dev, const void *memory) {
     struct host_block *found = NULL;
     pthread_mutex_lock(&dev->lock);
@@ -113,6 +123,7 @@ static struct host_block *take_block(struct cuda_device *dev, const void *memory
  * would never be over. */
 void cuda_free(etrt_device *base, void *memory) {
     struct cuda_device *dev = cuda_of(base);
+    drop_held(dev, memory);
     struct host_block *b = take_block(dev, memory);
     bool pinned = !b || b->pinned;
     if (!pinned) free(memory);
@@ -150,6 +161,8 @@ void cuda_stages_free(struct cuda_device *dev) {
         if (s->memory) dev->cu->cuMemFreeHost(s->memory);
         *s = (struct stage){0};
     }
+    if (dev->arrived) dev->cu->cuEventDestroy_v2(dev->arrived);
+    dev->arrived = NULL;
 }
 
 /* The next stage, once what was in it has left. */
@@ -205,12 +218,61 @@ static int pull(struct cuda_device *dev, char *to, CUdeviceptr from, uint64_t by
     return result;
 }
 
+/* With `copying` held: few bytes are held, if there is room. */
+static bool hold(struct cuda_device *dev, void *to, const void *from, uint64_t bytes) {
+    struct held *h = dev->held;
+    if (bytes > HELD_BYTES) return false;
+    while (h < dev->held + dev->nheld && h->to != to)
+        h++;
+    if (h == dev->held + MOST_HELD) return false;
+    if (h == dev->held + dev->nheld) dev->nheld++;
+    *h = (struct held){.to = to, .bytes = bytes};
+    memcpy(h->data, from, bytes);
+    return true;
+}
+
+/* The library takes a copy of memory that is not pinned before it returns. */
+static int send_held(struct cuda_device *dev, CUstream stream) {
+    int result = CUDA_SUCCESS;
+    for (int i = 0; i < dev->nheld && result == CUDA_SUCCESS; i++)
+        result = dev->cu->cuMemcpyHtoDAsync_v2((uintptr_t)dev->held[i].to, dev->held[i].data,
+                                               dev->held[i].bytes, stream);
+    dev->nheld = 0;
+    return result;
+}
+
+/* What went along with a launch has arrived, which takes no longer than that: nothing was before
+ * it in its stream. And what is held is sent. */
+static int send_first(struct cuda_device *dev) {
+    int result = dev->went ? dev->cu->cuEventSynchronize(dev->arrived) : CUDA_SUCCESS;
+    dev->went = false;
+    return result == CUDA_SUCCESS ? send_held(dev, dev->copies) : result;
+}
+
 /* Everything that was sent has arrived, or never will. */
 static int settle(struct cuda_device *dev) {
     int result = dev->cu->cuStreamSynchronize(dev->copies);
     for (int i = 0; i < STAGES; i++)
         dev->stages[i].in_use = false;
     dev->next_stage = 0;
+    dev->on_the_way = false;
+    return result;
+}
+
+int cuda_before_launch(struct cuda_device *dev, bool idle) {
+    const struct etrt_cuda *cu = dev->cu;
+    int result = CUDA_SUCCESS;
+    bool along = dev->nheld && idle;
+    if (along && !dev->arrived) result = cu->cuEventCreate(&dev->arrived, CU_EVENT_DISABLE_TIMING);
+    if (result != CUDA_SUCCESS) dev->arrived = NULL;
+    if (result == CUDA_SUCCESS && dev->nheld && !idle) {
+        result = send_first(dev);
+        dev->on_the_way = true;
+    }
+    if (result == CUDA_SUCCESS && dev->on_the_way) result = settle(dev);
+    if (result == CUDA_SUCCESS && along) result = send_held(dev, dev->launches);
+    if (result == CUDA_SUCCESS && along) result = cu->cuEventRecord(dev->arrived, dev->launches);
+    dev->went |= along && result == CUDA_SUCCESS;
     return result;
 }
 
@@ -229,12 +291,14 @@ static etrt_status transfer(struct cuda_device *dev, void *to, const void *from,
     enum { SMALL = 64 << 10 };
     if (atomic_load(&dev->base.broken)) return etrt_device_check(&dev->base);
     pthread_mutex_lock(&dev->copying);
-    int result = cuda_enter(dev);
-    if (result == CUDA_SUCCESS) {
+    bool held = how == PUSH && hold(dev, to, from, bytes);
+    int result = held ? CUDA_SUCCESS : cuda_enter(dev);
+    if (result == CUDA_SUCCESS && !held) {
+        int sent = send_first(dev);
         bool staged = how < WITHIN && (bytes > SMALL || how == PUSH) &&
                       !(how == PUSH_ALONE && is_pinned(dev, from)) && have_stages(dev);
-        if (how == SETTLE)
-            ;
+        if (sent != CUDA_SUCCESS || how == SETTLE)
+            result = sent;
         else if (!staged)
             result = direct(dev, to, from, bytes, how);
         else if (how == PULL)
@@ -242,7 +306,8 @@ static etrt_status transfer(struct cuda_device *dev, void *to, const void *from,
         else
             result = push(dev, (uintptr_t)to, from, bytes);
         /* What is not staged must not be touched before it has left. */
-        int settled = staged && how == PUSH && result == CUDA_SUCCESS ? result : settle(dev);
+        dev->on_the_way = staged && how == PUSH && result == CUDA_SUCCESS;
+        int settled = dev->on_the_way ? result : settle(dev);
         if (result == CUDA_SUCCESS) result = settled;
         cuda_leave(dev);
     }
@@ -273,7 +338,9 @@ bool cuda_fill(etrt_device *base, void *memory, uint8_t byte, uint64_t bytes) {
     pthread_mutex_lock(&dev->copying);
     int result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
-        result = dev->cu->cuMemsetD8Async((uintptr_t)memory, byte, bytes, dev->copies);
+        result = send_first(dev);
+        if (result == CUDA_SUCCESS)
+            result = dev->cu->cuMemsetD8Async((uintptr_t)memory, byte, bytes, dev->copies);
         int settled = settle(dev);
         if (result == CUDA_SUCCESS) result = settled;
         cuda_leave(dev);

@@ -109,8 +109,9 @@ struct etrt_driver {
     /* Done when it returns. On the device itself the ranges do not overlap. */
     etrt_status (*copy)(etrt_device *, void *to, const void *from, uint64_t bytes,
                         enum etrt_direction);
-    /* Optional, both or none: a copy to the device whose bytes may arrive later, FROM is free again
-     * when it returns; and wait until all that was sent has arrived. */
+    /* Optional, both or none: a copy to the device whose bytes may arrive later, before a launch
+     * begins at the latest, FROM is free again when it returns; and wait until all that was sent
+     * has arrived. */
     etrt_status (*send)(etrt_device *, void *to, const void *from, uint64_t bytes);
     etrt_status (*settle)(etrt_device *);
     /* Optional: false where it cannot, and copies do it. */
@@ -184,7 +185,8 @@ etrt_status etrt_mem_alloc(etrt_device *, enum etrt_place, uint64_t bytes, const
                            void **out);
 void etrt_mem_free(etrt_device *, void *); /* NULL is fine */
 etrt_status etrt_mem_write(etrt_device *, void *device, const void *host, uint64_t bytes);
-/* Many writes, of which none has surely arrived before they are settled. */
+/* Many writes, of which none has surely arrived before they are settled, or a launch that came
+ * later begins. */
 etrt_status etrt_mem_send(etrt_device *, void *device, const void *host, uint64_t bytes);
 etrt_status etrt_mem_settle(etrt_device *);
 etrt_status etrt_mem_read(etrt_device *, void *host, const void *device, uint64_t bytes);

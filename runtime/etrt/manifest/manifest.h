@@ -61,6 +61,7 @@ struct etrt_tensor {
     int rank;
     struct etrt_expr shape[ETRT_MAX_RANK];
     int64_t max_bytes;
+    bool stored;  /* an output that the kernel never reads */
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
     /* 1 + the dimension of which each device has a part; 0: each has all of it. So many devices
      * that follow each other have the same part. Of a weight, the parts may be of elements from

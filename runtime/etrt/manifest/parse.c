@@ -121,6 +121,7 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
     if (st != ETRT_OK) return etrt_json_fail(at, "%s", etrt_last_error());
+    t->stored = t->kind == ETRT_OUTPUT && json_is_true(json_object_get(object, "stored"));
     st = etrt_parse_host(at, object, t, shape);
     if (st == ETRT_OK) st = etrt_parse_zeros(at, object, t, shape);
     return st == ETRT_OK ? etrt_parse_packed(at, object, t, shape) : st;

@@ -330,6 +330,37 @@ START_TEST(copies) {
 }
 END_TEST
 
+/* Inputs of few bytes go along with a launch: they are what was bound last, whoever looks when. */
+START_TEST(small_inputs) {
+    etrt_device *dev = NULL;
+    etrt_model *m = NULL;
+    etrt_session *s = NULL;
+    etrt_status st = ETRT_OK;
+    float x[100] = {0}, back[100];
+    write_weights();
+    use(&dev, &m, &s, &st);
+    ck_assert_int_eq(st, ETRT_OK);
+    for (int k = 0; k < 4; k++) {
+        x[0] = -1;
+        ok(etrt_bind(s, "x", x, sizeof x));
+        x[0] = (float)k;
+        ok(etrt_bind(s, "x", x, sizeof x));
+        if (k % 2) ok(etrt_read(s, "x", back, sizeof back));
+        if (k % 2) ck_assert_mem_eq(back, x, sizeof x);
+        ok(etrt_run(s));
+        ok(etrt_read(s, "y", back, sizeof back));
+        ck_assert(back[0] == 11.5f + (float)k);
+        ok(etrt_read(s, "x", back, sizeof back));
+        ck_assert_mem_eq(back, x, sizeof x);
+    }
+    ok(etrt_bind(s, "x", x, sizeof x)); /* for a launch that does not come */
+    etrt_session_destroy(s);
+    etrt_model_unload(m);
+    etrt_device_close(dev);
+    ck_assert_int_eq(fake()->live, 0);
+}
+END_TEST
+
 static void tell(void *user, uint64_t done, uint64_t total) {
     uint64_t *seen = user;
     ck_assert_uint_eq(total, 24);
@@ -439,6 +470,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, automatic);
     tcase_add_loop_test(tc, every_call_fails, 0, 3);
     tcase_add_test(tc, copies);
+    tcase_add_test(tc, small_inputs);
     tcase_add_test(tc, tells_progress);
     tcase_add_test(tc, compiler_of_ptx);
     tcase_add_test(tc, not_all_resident);

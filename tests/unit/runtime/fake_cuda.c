@@ -55,7 +55,7 @@ struct step {
     struct step *next;
     enum what what;
     CUdeviceptr device, from;
-    void *host;
+    void *host, *own; /* OWN: a copy of what is copied in, or NULL */
     size_t bytes;
     unsigned char byte;
     struct thing *event;
@@ -133,6 +133,7 @@ static size_t pages(size_t bytes) {
 static void drop(struct thing *t) {
     for (struct step *s = t->steps, *next; s; s = next) {
         next = s->next;
+        free(s->own);
         free(s);
     }
     if (t->kind == DEVICE_MEMORY) {
@@ -238,6 +239,7 @@ static void do_step(CUcontext c, struct thing *stream) {
         s->event->stream = NULL;
         s->event->passed = now();
     }
+    free(s->own);
     free(s);
 }
 
@@ -508,6 +510,12 @@ static int copy(enum what what, CUdeviceptr device, void *host, size_t bytes, CU
     s->device = device;
     s->host = host;
     s->bytes = bytes;
+    /* Memory that is not pinned is free again when the call returns. */
+    if (what != COPY_IN || memory_at(current(), HOST_MEMORY, (uintptr_t)host, bytes))
+        return CUDA_SUCCESS;
+    s->host = s->own = malloc(bytes);
+    if (!s->own) abort();
+    memcpy(s->own, host, bytes);
     return CUDA_SUCCESS;
 }
 
