@@ -427,8 +427,8 @@ static const cli_option options[] = {
      "most tokens of a launch (as many as the kernel takes)", .lo = 1, .hi = INT32_MAX,
      .may = SERVE},
     {"prompt-tokens", 0, CLI_INT, "N", TO(serve.chunk),
-     "most tokens of one prompt in a launch while texts are written (a quarter of a launch; up to "
-     "all, where that takes hardly longer)",
+     "most tokens of prompts in a launch while texts are written (of each a quarter of a launch; "
+     "up to all, where that takes hardly longer)",
      .lo = 1, .hi = INT32_MAX, .may = SERVE},
     {"launch-timeout", 0, CLI_REAL, "SECONDS", TO(serve.launch_seconds),
      "a launch that takes longer is ended, and fails (none is too long)", .hi = 86400,

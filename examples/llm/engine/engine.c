@@ -172,6 +172,8 @@ static bool prepare(struct engine *e) {
     bool as_fits = e->o->batch < 1 || e->o->batch > e->lm->max_tokens;
     e->batch = as_fits ? e->lm->max_tokens : e->o->batch;
     e->chunk = e->o->chunk < 1 ? (e->batch + 3) / 4 : e->o->chunk;
+    if (e->chunk < e->lm->chunk && !e->o->chunk) e->chunk = e->lm->chunk;
+    e->ways.doubled = MOST_DOUBLED;
     e->recurs = e->lm->recurs;
     e->carries_all = e->lm->carries_all;
     bool cannot = e->lm->recurs && e->lm->page && !e->lm->snapshots;

@@ -26,8 +26,8 @@ struct engine_options {
     uint64_t cache;
     /* The limits below are for each decoder. */
     int64_t batch;     /* most tokens per launch; 0: as many as the kernel takes */
-    int64_t chunk;     /* most tokens of one prompt per launch while other texts are generated; 0: a
-                          quarter of a launch, or up to all where that takes hardly longer */
+    int64_t chunk;     /* most tokens of prompts per launch while other texts are generated; 0: of
+                          each a quarter of a launch, or up to all where that takes hardly longer */
     int64_t waiting;   /* most sequences that wait for a slot; 0: any number */
     int64_t speculate; /* speculative decoding: most tokens guessed and checked in a launch, up to
                           16; 0: none. The text is the same */

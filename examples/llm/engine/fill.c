@@ -155,34 +155,90 @@ static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
     return steps;
 }
 
-/* ---- which rows lie side by side ---- */
+/* ---- how much of which prompt ---- */
 
-/* Of each prompt, beside texts. */
+enum {
+    LONG = 3, /* times as long as the texts would: others then feel a launch with prompts */
+};
+
+/* A launch with prompts and texts that takes LONG times as long as the texts would: they wait for
+ * that in each, however much of the prompts is in it. */
+static bool is_long(const struct engine *e) {
+    const struct ways *w = &e->ways;
+    return w->text && e->stats.last_texts <= 2 * w->texts && w->took > LONG * w->text;
+}
+
 static int64_t chunk_of(const struct engine *e) {
     int64_t n = e->chunk << e->ways.tried;
     return n < e->batch ? n : e->batch;
 }
 
+/* Tokens of so many PROMPTS beside TEXTS: a chunk of each, or of all where launches are long or
+ * that was asked for. Larger chunks count the texts, so that rows fill whole tiles. */
+static int64_t room_beside(const struct engine *e, int64_t texts, int64_t prompts) {
+    int64_t chunk = chunk_of(e);
+    if (e->o->chunk) return chunk;
+    if (chunk - texts < e->chunk)
+        chunk = e->chunk;
+    else if (e->ways.tried)
+        chunk -= texts;
+    if (is_long(e)) return chunk;
+    return chunk < e->batch / prompts ? chunk * prompts : e->batch;
+}
+
+/* How many tokens of its prompt it had not fed before the launch. */
+static int64_t unread(const struct sequence *s) {
+    return s->n - s->had > 1 ? (int64_t)(s->n - s->had) : 0;
+}
+
+/* The shortest of the prompts that have no share yet. */
+static struct sequence *shortest(const struct engine *e) {
+    struct sequence *found = NULL;
+    for (int64_t i = 0; i < e->nactive; i++) {
+        struct sequence *s = e->active[i];
+        if (!s->share && unread(s) && (!found || unread(s) < unread(found))) found = s;
+    }
+    return found;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Of MOST tokens of prompts the oldest has half, so that none waits for ever; of what is left the
+ * shortest is read first, so that most wait least. What is cut, is in whole chunks of a scan. */
+static void share(struct engine *e, int64_t most) {
+    int64_t whole = e->lm->chunk ? e->lm->chunk : 1, left = most;
+    struct sequence *oldest = NULL, *next;
+    for (int64_t i = e->nactive; i-- > 0;) {
+        e->active[i]->share = 0;
+        if (unread(e->active[i])) oldest = e->active[i];
+    }
+    if (!oldest) return;
+    int64_t half = ((most + 1) / 2 + whole - 1) / whole * whole;
+    left -= oldest->share = least(unread(oldest), least(half, most));
+    while (left > 0 && (next = shortest(e)) != NULL) {
+        next->share = unread(next) <= left ? unread(next) : left / whole * whole;
+        if (!next->share) break;
+        left -= next->share;
+    }
+    oldest->share = least(unread(oldest), oldest->share + left);
+}
+
+/* ---- which rows lie side by side ---- */
+
 /* How many texts get a next token, if none has to wait. *OUT_TILES: into how many tiles they are
- * dealt, beside a chunk of each prompt: a tile reads the keys of one text after another's, and
- * those of a prompt that lies in it twice twice. Rows of a prompt that are asked for stay together,
- * and so do those along which a state goes. */
-static int64_t expect(const struct engine *e, int64_t *out_tiles) {
-    int64_t texts = 0, prompts = 0;
-    int64_t tile = e->lm->tile;
+ * dealt, beside what PROMPTS have: a tile reads the keys of one text after another's, and those of
+ * a prompt that lies in it twice twice. Rows of a prompt that are asked for stay together, and so
+ * do those along which a state goes. */
+static int64_t deal(const struct engine *e, int64_t texts, int64_t prompts) {
+    int64_t tile = e->lm->tile, all = texts + prompts < e->batch ? texts + prompts : e->batch;
     bool apart = !e->lm->recurs && tile > 1;
     for (int64_t i = 0; i < e->nactive; i++) {
         const struct sequence *s = e->active[i];
-        int64_t left = (int64_t)(s->n - s->fed);
-        if (!is_reading(s))
-            texts++;
-        else
-            prompts += left < chunk_of(e) ? left : chunk_of(e);
         if (s->job.tells_prompt && s->fed < s->job.n) apart = false;
     }
-    int64_t all = texts + prompts < e->batch ? texts + prompts : e->batch;
-    *out_tiles = apart && texts && prompts ? (all + tile - 1) / tile : 1;
-    return texts;
+    return apart && texts && prompts ? (all + tile - 1) / tile : 1;
 }
 
 /* The next tokens of up to MOST texts, from number *AT of this turn on. */
@@ -195,39 +251,44 @@ static int64_t feed_texts(struct engine *e, int64_t *at, int64_t most) {
     return fed;
 }
 
-/* Up to MOST tokens of prompts, up to CHUNK of each in a launch. */
-static int64_t feed_prompts(struct engine *e, int64_t most, int64_t chunk) {
+/* Up to MOST tokens of prompts, of each what its share leaves. */
+static int64_t feed_prompts(struct engine *e, int64_t most) {
     int64_t fed = 0;
     for (int64_t i = 0; i < e->nactive && fed < most; i++) {
         struct sequence *s = e->active[(e->turn + i) % e->nactive];
-        int64_t left = chunk - (int64_t)(s->fed - s->had);
+        int64_t left = s->share - (int64_t)(s->fed - s->had);
         if (left > most - fed) left = most - fed;
-        bool reads = is_reading(s) || (s->launched && s->row < 0);
-        if (reads && left > 0) fed += feed(e, s, left);
+        if (left > 0) fed += feed(e, s, left);
     }
     return fed;
 }
 
 /* Texts and prompts in one launch: as many texts in each tile, with prompts behind them. Where
  * nobody's next token waits for this launch, the prompts take what room is left. */
-static void fill_mixed(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
-    int64_t tiles, texts = expect(e, &tiles), at = 0, tile = e->lm->tile;
-    for (; tiles > 1; tiles--) {
+static void fill_mixed(struct engine *e, int64_t texts, int64_t *out_texts, int64_t *out_prompts) {
+    int64_t at = 0, tile = e->lm->tile, prompts = 0, reads = e->nactive - texts;
+    e->ways.room = texts && reads ? room_beside(e, texts, reads) : e->batch;
+    share(e, e->ways.room);
+    for (int64_t i = 0; i < e->nactive; i++)
+        prompts += e->active[i]->share;
+    for (int64_t tiles = deal(e, texts, prompts); tiles > 1; tiles--) {
         int64_t end = (e->lm->n / tile + 1) * tile, each = (texts - *out_texts + tiles - 1) / tiles;
         *out_texts += feed_texts(e, &at, each);
-        if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n, chunk_of(e));
+        if (end > e->lm->n) *out_prompts += feed_prompts(e, end - e->lm->n);
     }
     *out_texts += feed_texts(e, &at, e->nactive);
-    *out_prompts += feed_prompts(e, e->batch, chunk_of(e));
-    if (!*out_texts) *out_prompts += feed_prompts(e, e->batch, e->batch);
+    *out_prompts += feed_prompts(e, e->batch);
+    if (*out_texts) return;
+    share(e, e->batch);
+    *out_prompts += feed_prompts(e, e->batch);
 }
 
 /* ---- together or in turns ---- */
 
 enum {
     AGAIN = 32,   /* launches with prompts, and the other way is tried again: */
-    SELDOM = 256, /* twice as many each time that it was not better, up to so many; */
-    LONG = 3,     /* unless prompts take so many times as long as texts, which would wait twice */
+    SELDOM = 256, /* twice as many each time that it was not better, up to so many; unless they are
+                     long, since texts would wait twice then */
 };
 
 /* Whether prompts are read beside texts or in launches of their own, between two of texts, is
@@ -237,6 +298,7 @@ static bool go_apart(struct engine *e) {
     struct ways *w = &e->ways;
     const double *s = w->seconds, *n = w->tokens;
     if (!w->text || !n[0]) return false;
+    if (w->alone + w->text > LONG * w->text && is_long(e)) return false;
     if (!n[1]) return true;
     bool apart = s[1] * n[0] < s[0] * n[1];
     if (apart != w->was_apart || !w->again) w->again = AGAIN;
@@ -248,24 +310,24 @@ static bool go_apart(struct engine *e) {
     return !apart;
 }
 
-/* ---- how much of a prompt ----
+/* ---- how large a chunk ----
  *
  * What a launch takes may hardly depend on it: the rows of a long prompt are in tiles that go
  * through its positions beside each other, and weights are read once. So chunks are doubled while
  * texts wait little longer for it, which is tried now and then, half as often each time that they
  * wait much longer, and halved where that helps. */
 
-enum { TRY = 4, MOST_DOUBLED = 2, MOST_TRY = 128 };
+enum { TRY = 4, MOST_TRY = 128 };
 
 static void choose_chunk(struct engine *e) {
     struct ways *w = &e->ways;
     w->tried = w->doubled;
     if (e->o->chunk || !w->took || ++w->since % TRY) return;
-    bool less = w->since / TRY % 2 && w->doubled;
+    bool less = w->doubled && (w->since / TRY % 2 || is_long(e));
     if (less)
         w->tried--;
     else if (w->doubled < MOST_DOUBLED && e->chunk << w->doubled < e->batch &&
-             w->since >= w->more_at)
+             w->since >= w->more_at && !is_long(e))
         w->tried++;
 }
 
@@ -273,7 +335,7 @@ static void learn_chunk(struct engine *e, double seconds) {
     const double longer = 1.15, much = 1.4;
     struct ways *w = &e->ways;
     int64_t n = e->stats.last_prompts;
-    if (n < chunk_of(e) && n + e->stats.last_texts < e->batch) return;
+    if (n < w->room && n + e->stats.last_texts < e->batch) return;
     bool more = w->tried > w->doubled;
     bool better = more ? seconds <= longer * w->took : w->took > longer * seconds;
     if (more && seconds <= much * w->took) w->wait = TRY / 2;
@@ -291,32 +353,37 @@ void fill_learn(struct engine *e, double seconds) {
     if (!prompts) {
         seconds /= (double)e->steps;
         w->text = w->text ? (w->text * KEPT + seconds) / OF : seconds;
+        w->texts = e->stats.last_texts;
         return;
     }
     bool apart = w->apart;
     if (!w->text || (!apart && !e->stats.last_texts)) return;
     if (!apart) learn_chunk(e, seconds);
+    if (apart) w->alone = seconds;
     double more = apart ? seconds : seconds > w->text ? seconds - w->text : 0;
     if (!apart) w->more = more;
     w->seconds[apart] = w->seconds[apart] * KEPT / OF + more;
     w->tokens[apart] = w->tokens[apart] * KEPT / OF + (double)prompts;
 }
 
-/* The next token of each text that is written, and of each prompt a chunk; or in turns, then two.
- * At first the texts alone, so that it is known what they take. */
+/* The next token of each text that is written, and of prompts a chunk; or in turns, then two. At
+ * first the texts alone, so that it is known what they take. */
 static void fill(struct engine *e, int64_t *out_texts, int64_t *out_prompts) {
     choose_chunk(e);
-    int64_t tiles, texts = expect(e, &tiles), at = 0;
+    int64_t texts = 0, at = 0;
+    for (int64_t i = 0; i < e->nactive; i++)
+        texts += !is_reading(e->active[i]);
     bool both = texts && reads_any(e), was = e->ways.apart || (!e->ways.text && !e->ways.held);
     *out_texts = *out_prompts = 0;
     e->ways.apart = both && !was && go_apart(e);
-    if (e->ways.apart)
-        *out_prompts = feed_prompts(e, e->batch, 2 * chunk_of(e));
-    else if (both && was && (e->ways.held = true))
+    if (e->ways.apart) {
+        share(e, 2 * chunk_of(e) < e->batch ? 2 * chunk_of(e) : e->batch);
+        *out_prompts = feed_prompts(e, e->batch);
+    } else if (both && was && (e->ways.held = true))
         *out_texts = feed_texts(e, &at, e->nactive);
     if (!*out_texts && !*out_prompts) {
         e->ways.apart = false;
-        fill_mixed(e, out_texts, out_prompts);
+        fill_mixed(e, texts, out_texts, out_prompts);
     }
 }
 

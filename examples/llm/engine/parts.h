@@ -8,7 +8,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { MAX_GUESSES = 16 };
+enum {
+    MAX_GUESSES = 16,
+    MOST_DOUBLED = 2, /* times that a chunk of a prompt is; at first, too */
+};
 
 struct sequence {
     struct sequence *next; /* of those that wait */
@@ -25,6 +28,7 @@ struct sequence {
     bool launched;         /* part of the launch */
     bool told;             /* its sink was given tokens, and LATER is due */
     size_t had;            /* FED before the launch */
+    int64_t share;         /* how many tokens of its prompt the launch may have */
     /* Of layers that carry states: how many tokens its slot's are behind, unless a launch failed;
      * FED at its beginning; where it leaves what was read of others, a place for a snapshot (0:
      * there is none); up to where it may go in the launch (0: anywhere); what it put last. */
@@ -50,14 +54,18 @@ struct slot {
 /* What prompts cost beside texts, and in launches of their own: fill.c. */
 struct ways {
     double text;                  /* seconds of a launch of texts; 0: not known yet */
+    int64_t texts;                /* how many it had */
     double seconds[2], tokens[2]; /* that prompts took, and how many: together, apart */
+    double alone;                 /* seconds of the last launch of prompts alone */
     double more;                  /* seconds of the last launch of both beyond those of texts */
     int64_t turn, again; /* launches since the other way was tried, and at how many it is again */
     bool was_apart;      /* what was decided last */
     bool apart;          /* the launch has prompts alone, for which texts wait */
     bool held;           /* prompts have waited for one of texts */
-    /* Of a prompt a launch has `chunk` tokens, doubled so often; of this one, where another number
-     * is tried; the last one's seconds that was not a try; and launches since the last try. */
+    /* A launch with prompts and texts has `chunk` rows, doubled so often, ROOM of them for prompts;
+     * of this one, where another number is tried; the last one's seconds that was not a try; and
+     * launches since the last try. */
+    int64_t room;
     int doubled, tried;
     double took;
     int64_t since;

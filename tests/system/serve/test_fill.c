@@ -80,9 +80,9 @@ START_TEST(each_tile_has_as_many_texts) {
                 int tile = length % 2 ? TILE : 2 * TILE; /* where there are many positions */
                 set_up(&e, &o, &lm, texts, prompts, length);
                 lm.tile = tile;
-                int64_t n = launch_fill(&e), each = length < CHUNK ? length : CHUNK;
+                int64_t n = launch_fill(&e), room = prompts * CHUNK, most = prompts * length;
                 EXPECT(n == lm.n);
-                EXPECT(n == texts + prompts * each);
+                EXPECT(n == texts + (most < room ? most : room));
                 EXPECT(most_runs(n, tile) <= (texts * tile + n - 1) / n + prompts + tile / 8);
                 check_order(&e, n);
             }
@@ -103,6 +103,51 @@ START_TEST(some_stay_together) {
         for (int64_t i = 0; i < n; i++)
             EXPECT(i < 20 ? slot_of[i] != 20 : slot_of[i] == 20);
     }
+}
+END_TEST
+
+/* Of one chunk the oldest prompt has half, of the others the shortest what is left; where it is
+ * alone, all. */
+START_TEST(prompts_share_a_chunk) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    enum { HALF = CHUNK / 2 };
+    for (int fixed = 0; fixed < 2; fixed++) { /* what was asked for; launches that are long */
+        for (int k = 0; k < 3; k++) {
+            set_up(&e, &o, &lm, 8, k < 2 ? 3 : 1, LONGEST);
+            if (fixed) o.chunk = CHUNK;
+            e.ways.text = 1, e.ways.texts = 8, e.stats.last_texts = 8, e.ways.took = 4;
+            if (k == 0) sequences[9].n = sequences[9].job.n = 20;
+            if (k == 1) sequences[8].n = sequences[8].job.n = 4; /* leaves what it does not need */
+            EXPECT(launch_fill(&e) == 8 + CHUNK);
+            check_order(&e, 8 + CHUNK);
+            EXPECT(sequences[8].fed == (k == 0 ? HALF : k == 1 ? 4 : CHUNK));
+            if (k < 2) EXPECT(sequences[9].fed == (k == 0 ? 20 : CHUNK - 4));
+            if (k < 2) EXPECT(sequences[10].fed == (k == 0 ? HALF - 20 : 0));
+        }
+    }
+}
+END_TEST
+
+/* Each of many prompts is read in the end, while shorter ones come all the time. */
+START_TEST(no_prompt_waits_for_ever) {
+    struct engine e;
+    struct engine_options o;
+    struct lm lm;
+    set_up(&e, &o, &lm, 8, 4, LONGEST);
+    for (int k = 0; k < 40 && sequences[8].fed < sequences[8].n; k++) {
+        lm.n = lm.nrows = 0;
+        launch_fill(&e);
+        for (int i = 0; i < 8; i++)
+            active[i]->fed = active[i]->n - 1;
+        for (int i = 9; i < 12; i++) /* one that is over is followed by a short one */
+            if (sequences[i].fed == sequences[i].n || !k) {
+                sequences[i].n = sequences[i].job.n = 30;
+                sequences[i].fed = 0;
+            }
+    }
+    EXPECT(sequences[8].fed == LONGEST);
 }
 END_TEST
 
@@ -238,6 +283,8 @@ int main(void) {
     TCase *c = tcase_create("fill");
     tcase_add_test(c, each_tile_has_as_many_texts);
     tcase_add_test(c, some_stay_together);
+    tcase_add_test(c, prompts_share_a_chunk);
+    tcase_add_test(c, no_prompt_waits_for_ever);
     tcase_add_test(c, prompts_alone_take_all);
     tcase_add_test(c, scans_end_at_whole_chunks);
     tcase_add_test(c, the_cheaper_way_is_gone);
