@@ -167,7 +167,7 @@ bool et_tile_scan(const et_tiler *common, const et_group *gr) {
     const et_machine *m = t.opt->machine;
     int64_t elements = 1;
     et_is_int(t.x, et_var_extent(t.x, gr->pvar), &elements);
-    int lanes = lanes_of(&t, elements), n = m->waves * m->wave_size / lanes;
+    int lanes = lanes_of(&t, elements);
     if (elements / lanes > ET_SCAN_ELEMENTS) {
         et_diag(t.p->g->diags, ET_ERROR, gr->loc,
                 "scan: %lld elements of the state, which lanes share by powers of two: %d are too "
@@ -177,10 +177,12 @@ bool et_tile_scan(const et_tiler *common, const et_group *gr) {
     }
     et_step s = step_of(&t, lanes, per_tile(&t, lanes));
     s.window = has_window(&t, &s);
-    if (!s.window && may_have_chunks(&t, &s) &&
-        !choose_chunk(&t, &s)) { /* of as many as there are lanes for */
+    if (!s.window && may_have_chunks(&t, &s)) choose_chunk(&t, &s);
+    /* Else of as many results as there are lanes for, and more where fewer lanes can hold each. */
+    for (int l = lanes; !s.window && !s.chunk && may_have_chunks(&t, &s) && l > 0; l /= 2) {
+        if (elements / l > 2 * LANE_ELEMENTS) break;
         other = et_tiler_begin(common, gr);
-        et_step wide = step_of(&other, lanes, n);
+        et_step wide = step_of(&other, l, m->waves * m->wave_size / l);
         if (choose_chunk(&other, &wide)) t = other, s = wide;
     }
     *et_tiler_step(&t, ET_STEP_SCAN) = s;

@@ -117,14 +117,25 @@ static val rounded(cg *g, val v, val *out_value) {
     return w;
 }
 
+/* The same for what is not NaN, by two instructions of integers: a conversion takes as long as four
+ * of these. A NaN may be zero then; what is left over of it is NaN. */
+static val rounded_as_integer(cg *g, val v, val *out_value) {
+    enum { HALF = 1 << 12 };
+    val w = LLVMBuildBitCast(g->b, v, g->i32, "");
+    w = LLVMBuildAnd(g->b, cg_addi(g, w, HALF), cg_i32(g, -2 * HALF), "");
+    *out_value = LLVMBuildBitCast(g->b, w, g->f32, "");
+    return w;
+}
+
 /* An f32 as the sum of two of tf32, exact to 2^-24; FINITE is the first, or zero where V is
  * infinite: what an infinity is multiplied by has a second part, which may be zero. */
 static void split(cg *g, val v, val *high, val *low, val *finite) {
     const double most = 0x1.ffdffep+127; /* more is rounded up to infinity */
     val x = LLVMBuildBitCast(g->b, v, g->f32, ""), first, rest;
     if (g->finite) {
-        *high = *finite = rounded(g, x, &first);
-        *low = rounded(g, LLVMBuildFSub(g->b, x, first, ""), &rest);
+        *high = *finite = rounded_as_integer(g, v, &first);
+        /* The instruction leaves out the low bits of a word: no more than 2^-22 of the value. */
+        *low = LLVMBuildBitCast(g->b, LLVMBuildFSub(g->b, x, first, ""), g->i32, "");
         return;
     }
 
