@@ -204,7 +204,10 @@ static void advance(cg_scan *c) {
     values_of(c, ET_SC_NEXT, BEFORE, c->state);
     name_state(c, AFTER);
     values_of(c, ET_SC_OUT, AFTER, v);
-    store_result(c, sum_of(c, v));
+    val sum = sum_of(c, v);
+    et_expr then = c->s->scan[ET_SC_THEN];
+    cg_remember(g, et_arg(g->x, ET_ARG_SUM, ET_T_F32), sum);
+    store_result(c, then.id ? cg_emit_f32(g, then) : sum);
 }
 
 /* ---- rows ---- */

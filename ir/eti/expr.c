@@ -250,7 +250,7 @@ static et_expr dollar(eti_parser *p, int may) {
     }
     bool of_node = may & ETI_ARGS && p->node && p->node->op == &et_op_attention;
     if (may & ETI_CARRIED || (may & ETI_ARGS && p->node && p->node->op == &et_op_scan))
-        for (int arg = ET_ARG_STATE; arg >= ET_ARG_SEEN; arg--)
+        for (int arg = ET_ARG_STATE; arg >= ET_ARG_SUM; arg--)
             if (strcmp(name, et_own_arg_name(arg)) == 0) return et_arg(p->x, arg, ET_T_F32);
     if (strcmp(name, "qk") == 0) {
         if (may & ETI_SCORE || of_node) return et_arg(p->x, ET_ARG_QK, ET_T_F32);

@@ -52,7 +52,7 @@ enum {
     ETI_GROUPS = 8, /* sums over a variable, products of the group */
     ETI_LOOPS = 16,
     ETI_SCORE = 32,   /* $qk: the product of query and key */
-    ETI_CARRIED = 64, /* $state, $seen: of a scan */
+    ETI_CARRIED = 64, /* $state, $seen, $sum: of a scan */
 };
 
 typedef struct {

@@ -39,6 +39,13 @@ static void check_state(eti_parser *p, const struct scanned *s, const et_place *
         eti_error(p, loc, "one index of the state is the element");
 }
 
+/* The part may only have ARG where LETTER says so. */
+static void check_arg(eti_parser *p, const et_scan_row *r, et_expr part, char letter, int arg,
+                      et_loc loc) {
+    if (part.id && et_expr_has(p->x, part, ET_X_ARG, arg) && !strchr(r->over, letter))
+        eti_error(p, loc, "%s: there is no $%s here", r->name, et_own_arg_name(arg));
+}
+
 void eti_scan(eti_parser *p, int i, int nrows, const int *rows, int j, et_place *state,
               et_expr part[ET_SC_PARTS]) {
     const struct scanned s = {i, nrows, j, rows};
@@ -55,12 +62,14 @@ void eti_scan(eti_parser *p, int i, int nrows, const int *rows, int j, et_place 
         const et_scan_row *r = &et_scan_rows[k];
         if (!r->required && !eti_is_word(p, r->name)) continue;
         bind_scanned(p, &s, r->over);
-        int may = ETI_TENSORS | ETI_LOOPS | (strchr(r->over, 's') ? ETI_CARRIED : 0);
+        int may = ETI_TENSORS | ETI_LOOPS | (strpbrk(r->over, "st") ? ETI_CARRIED : 0);
         part[k] = eti_side(p, r->name, may, r->type);
         looks |= k == ET_SC_LOOK;
         bool sees = part[k].id && et_expr_has(p->x, part[k], ET_X_ARG, ET_ARG_SEEN);
         if (sees && (!looks || !strchr(r->over, 'n')))
             eti_error(p, loc, "%s: nothing is seen here", r->name);
+        check_arg(p, r, part[k], 's', ET_ARG_STATE, loc);
+        check_arg(p, r, part[k], 't', ET_ARG_SUM, loc);
         p->nscope = mark;
     }
 }

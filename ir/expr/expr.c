@@ -266,8 +266,8 @@ et_expr et_var(et_exprs *p, int v) {
 }
 
 const char *et_own_arg_name(int arg) {
-    static const char *const name[] = {"qk", "state", "seen"};
-    return arg < 0 && arg >= ET_ARG_SEEN ? name[-1 - arg] : NULL;
+    static const char *const name[] = {"qk", "state", "seen", "sum"};
+    return arg < 0 && arg >= ET_ARG_SUM ? name[-1 - arg] : NULL;
 }
 
 et_expr et_arg(et_exprs *p, int i, et_type t) {

@@ -63,7 +63,7 @@ enum { ET_LOAD_TENSOR, ET_LOAD_LOCAL, ET_LOAD_ARG };
 
 /* ARGs that an operator gives a value: in the score of an attention the product of the query and
  * the key; in the parts of a scan an element of the state, and what its row shows (scan.h). */
-typedef enum { ET_ARG_QK = -1, ET_ARG_STATE = -2, ET_ARG_SEEN = -3 } et_own_arg;
+typedef enum { ET_ARG_QK = -1, ET_ARG_STATE = -2, ET_ARG_SEEN = -3, ET_ARG_SUM = -4 } et_own_arg;
 const char *et_own_arg_name(int arg); /* "qk"; NULL for others */
 
 #define ET_MAX_RANK 8

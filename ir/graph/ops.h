@@ -20,6 +20,10 @@ static inline et_expr et_arg_at(et_lower *lo, const et_node *n, int i, const et_
     return lo->value_at(lo, n->args[i], index);
 }
 
+/* Where in shape X the element at INDEX of shape Y is, of as many elements in the same order. */
+void et_reshaped_index(et_lower *, const et_shape *x, const et_shape *y, const et_expr *index,
+                       et_expr *out_from);
+
 /* Plain-C evaluation, float32 (i32 tensors are held as int32_t in the same storage). Tensors are
  * contiguous and row-major. */
 typedef struct et_tensor_data {

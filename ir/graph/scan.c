@@ -8,6 +8,7 @@ const et_scan_row et_scan_rows[] = {
     {"look", "what is seen of the state", "irjs", ET_T_F32, false, true},
     {"next", "the next state", "irjsn", ET_T_F32, true, true},
     {"out", "the result", "irjs", ET_T_F32, true, true},
+    {"then", "what becomes of the result", "irt", ET_T_F32, false, false},
 };
 
 int et_scan_vars(const et_node *n, int out[ET_SCAN_VARS]) {

@@ -9,6 +9,8 @@
  *     out[i, r] = sum_j out(i, r, j, s[j])
  *     state[index(i, r, j)] = s[j] where KEEP(i) holds
  *
+ * Groups and steps may have one part more, of what a map makes of the result: what is stored is
+ * then(i, r, sum), where sum, ARG ET_ARG_SUM, is what out[i, r] is here.
  * So rows of one sequence follow one another in the order in which they stand, whatever stands
  * between them, and what a launch leaves is what the next one begins with. Each part is an
  * attribute, an expression over some of the variables, symbols and loop variables that reads
@@ -26,6 +28,7 @@ typedef enum {
     ET_SC_LOOK,  /* nothing is seen */
     ET_SC_NEXT,
     ET_SC_OUT,
+    ET_SC_THEN, /* the result as it is; never of a node */
     ET_SC_PARTS
 } et_scan_part;
 
@@ -33,7 +36,7 @@ typedef enum {
 typedef struct {
     const char *name; /* of the attribute, and of the keyword in .etg */
     const char *what; /* "the next state" */
-    const char *over; /* i, r, j: variables; s, n: the element of the state, what is seen */
+    const char *over; /* i, r, j: variables; s, n, t: element of the state, what is seen, the sum */
     et_type type;
     bool required, written; /* WRITTEN: in .etg */
 } et_scan_row;

@@ -57,7 +57,7 @@ struct run {
     struct run_counter *counter; /* by word of the event array */
     float **local;               /* of the running function; i32 values are stored as their bits */
     float product;               /* of the query and the key whose score is computed */
-    float state, seen;           /* of the scan: an element, and what is seen of its row */
+    float state, seen, sum;      /* of the scan: an element, what is seen of its row, the result */
     const et_func *f;
     const et_step *step;     /* that is running, or NULL */
     int64_t item;            /* its work-item that is running, -1: all of them together */

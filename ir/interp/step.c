@@ -236,7 +236,9 @@ static void scan_one(struct run *m, const et_step *s, bool fresh, bool keep, int
         out += (double)run_eval_f(m, s->scan[ET_SC_OUT]);
         if (keep) run_store(m, &s->state, false, 0, m->state);
     }
-    run_store(m, &s->to, false, 0, (float)out);
+    m->sum = (float)out;
+    run_store(m, &s->to, false, 0,
+              s->scan[ET_SC_THEN].id ? run_eval_f(m, s->scan[ET_SC_THEN]) : m->sum);
 }
 
 static void iterate(struct run *m, const et_step *s) {

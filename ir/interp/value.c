@@ -140,7 +140,10 @@ float run_eval_f(struct run *m, et_expr e) {
     const et_node_x *n = et_x(m->x, e);
     if (n->op == ET_X_FLOAT) return (float)n->f;
     if (n->op == ET_X_ARG) /* there are no others at this stage */
-        return n->i == ET_ARG_STATE ? m->state : n->i == ET_ARG_SEEN ? m->seen : m->product;
+        return n->i == ET_ARG_STATE  ? m->state
+               : n->i == ET_ARG_SEEN ? m->seen
+               : n->i == ET_ARG_SUM  ? m->sum
+                                     : m->product;
     if (n->op == ET_X_LOAD) {
         if (n->i2 == ET_LOAD_LOCAL) {
             const float *l = local_element(m, n->i, n->ops, false);

@@ -102,11 +102,14 @@ static bool of_result(const et_exprs *x, const et_step *s, et_expr e) {
     return e.id && et_expr_has_vars(x, e, s->nvars, s->vars);
 }
 
+static const char mapped[] = "what is stored is a map of its results";
+
 bool et_scan_form_of(et_exprs *x, const et_step *s, et_scan_form *out, const char **out_why) {
     struct linear next, seen;
     et_expr look = s->scan[ET_SC_LOOK], one = et_float(x, 1);
     *out = (et_scan_form){.along = one};
     *out_why = NULL;
+    if (s->scan[ET_SC_THEN].id) return no(out_why, mapped);
     if (!find_position(x, s->scan[ET_SC_FRESH], &out->position))
         return no(out_why, "no integer says at which position of its sequence a row is");
     if (!by_argument(x, s->scan[ET_SC_NEXT], ET_ARG_STATE, &next) || !next.rest.id)
@@ -152,6 +155,7 @@ bool et_scan_window_of(et_exprs *x, const et_step *s, int items, et_scan_window 
     const et_node_x next = *et_x(x, s->scan[ET_SC_NEXT]);
     int64_t elements = 0, results = 1, n = 0;
     *out = (et_scan_window){.count = ET_NO_EXPR};
+    if (s->scan[ET_SC_THEN].id) return no(out_why, mapped);
     et_is_int(x, et_var_extent(x, s->evar), &elements);
     if (next.op != ET_X_SELECT || !is_place(x, next.ops[0], s->evar, elements, &out->count) ||
         !et_expr_eq(next.ops[2], et_arg(x, ET_ARG_STATE, ET_T_F32)))

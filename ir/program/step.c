@@ -5,7 +5,7 @@
 
 /* Fields of et_step by their place in it. COUNT is the place of the number of elements of an array,
  * ONE where the field is no array. */
-enum { ONE = 0, MOST_ROWS = 10 };
+enum { ONE = 0, MOST_ROWS = 12 };
 #define AT(field) offsetof(et_step, field)
 
 struct var_row {
@@ -86,6 +86,7 @@ static const struct description described[] = {
                                SCAN(LOOK, 1 | 2 | 4),
                                SCAN(NEXT, 1 | 2 | 4),
                                SCAN(OUT, 1 | 2 | 4),
+                               SCAN(THEN, 1 | 2),
                                {"state", ET_PART_INDEX, AT(state.index), AT(state.rank), 1 | 2 | 4},
                                {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1 | 2}},
                       .local = {{AT(scratch), ONE}}},
@@ -213,6 +214,19 @@ et_expr et_step_extent(const et_exprs *x, const et_step *s, int var) {
     for (int i = 0; i < n; i++)
         if (v[i].var == var) return v[i].extent;
     return et_var_extent(x, var);
+}
+
+static et_expr end_in(const et_exprs *x, et_expr mask, et_expr index) {
+    const et_node_x *n = et_x(x, mask);
+    if (n->op == ET_X_LT && et_expr_eq(n->ops[0], index)) return n->ops[1];
+    if (n->op != ET_X_AND) return ET_NO_EXPR;
+    et_expr end = end_in(x, n->ops[0], index);
+    return end.id ? end : end_in(x, n->ops[1], index);
+}
+
+et_expr et_step_masked_end(const et_exprs *x, const et_step *s, et_expr index) {
+    if (s->kind != ET_STEP_MAP || !s->mask.id || et_expr_loads(x, s->mask)) return ET_NO_EXPR;
+    return end_in(x, s->mask, index);
 }
 
 const et_place *et_step_to(const et_step *s) {

@@ -55,6 +55,9 @@ enum { ET_SCAN_CHUNK = 64 };    /* rows, that it does at once at most */
 enum { ET_SCAN_RUN_ROWS = 16 }; /* rows of a window, that a work-item does at once at most */
 /* The extent of VAR in the step; its own extent where it is not one of the step's variables. */
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
+/* What INDEX, of an element that a MAP step reads, is less than where the step's mask holds, as the
+ * mask says it; none where it does not. */
+et_expr et_step_masked_end(const et_exprs *, const et_step *, et_expr index);
 /* Stages of a CONTRACT step's multistage pipeline; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
 /* The k's that a CONTRACT step multiplies at a time: its plan's chunk, and before there is a plan

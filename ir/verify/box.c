@@ -207,6 +207,13 @@ static bool never_made(const struct verify *v, const struct vf_access *a) {
     return false;
 }
 
+/* The last index of dimension D that the access may touch where the step's mask holds. */
+static int64_t last_of(struct verify *v, const struct vf_access *a, int d) {
+    int64_t last = vf_eval(v, v->p->tensors[a->tensor].shape.dim[d]).hi - 1;
+    et_expr end = a->step ? et_step_masked_end(v->x, a->step, a->index[d]) : ET_NO_EXPR;
+    return end.id ? least(last, vf_eval(v, end).hi - 1) : last;
+}
+
 /* Elements outside the tensor are never touched: there the step's mask is false. */
 struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
     const et_shape *s = &v->p->tensors[a->tensor].shape;
@@ -217,8 +224,7 @@ struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
     v->report->work += 2 + s->rank;
     for (int d = 0; d < s->rank; d++) {
         struct vf_range r = vf_eval(v, a->index[d]);
-        int64_t last = vf_eval(v, s->dim[d]).hi - 1;
-        b.d[d] = (struct vf_range){most_of(r.lo, 0), least(r.hi, last)};
+        b.d[d] = (struct vf_range){most_of(r.lo, 0), least(r.hi, last_of(v, a, d))};
         b.empty |= b.d[d].lo > b.d[d].hi;
     }
     b.empty |= never_made(v, a);

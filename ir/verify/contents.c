@@ -112,6 +112,9 @@ static void region_of(struct symbolic *s, const struct vf_inst *in, const struct
         et_expr zero = et_int(x, 0), last = et_sub(x, shape->dim[d], et_int(x, 1));
         out->lo[d] = r.any ? zero : two(s, ET_X_MAX, r.lo, zero);
         out->hi[d] = r.any ? last : two(s, ET_X_MIN, r.hi, last);
+        et_expr end = a->step ? et_step_masked_end(x, a->step, a->index[d]) : ET_NO_EXPR;
+        struct span most = end.id ? span_of(s, in, a->step, end, 0) : (struct span){.any = true};
+        if (!most.any) out->hi[d] = two(s, ET_X_MIN, out->hi[d], et_sub(x, most.hi, et_int(x, 1)));
         if (r.any && a->store && !et_expr_loads(x, a->index[d])) out->hi[d] = et_int(x, -1);
     }
 }

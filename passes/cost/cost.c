@@ -236,6 +236,15 @@ static bool depends(const et_task_cost *t, const et_task_cost *const *other, int
     return false;
 }
 
+/* Is it one tile, and what it reads of the others the results of one each? Then tiling will join it
+ * with these (passes/tile/join.c), of a plan that is compared with others before. */
+static bool is_joined(const et_task_cost *t, const et_task_cost *const *other, int n) {
+    if (!t->one) return false;
+    for (int i = 0; i < n; i++)
+        if (!other[i]->one && depends(t, &other[i], 1)) return false;
+    return true;
+}
+
 /* Is anything it reads computed by this kernel? */
 static bool must_wait(const et_program *p, const et_task_cost *t) {
     for (int i = 0; i < t->nuses; i++)
@@ -291,8 +300,10 @@ static void cost_items(const struct launch *la, int first, int count, double tri
         }
         const et_task_cost *t = task_of(la, it->index);
         et_grid_cost c = t->cost;
-        if (s.n == 32 || depends(t, s.task, s.n)) flush(&s, m, trips, out);
-        if (!s.n && must_wait(p, t)) {
+        bool waits = depends(t, s.task, s.n), joined = waits && is_joined(t, s.task, s.n);
+        if (s.n == 32 || waits) flush(&s, m, trips, out);
+        if (joined) c.us = most(c.us - ET_DEPENDENT_LOADS * m->latency_us, 0);
+        if (!s.n && !joined && must_wait(p, t)) {
             out->events++;
             out->events_us += trips * m->event_us;
             out->us += trips * m->event_us;

@@ -107,6 +107,7 @@ typedef struct {
     et_grid_cost cost;
     et_use *use;
     int nuses, cuses;
+    bool one; /* it has one tile whatever the symbols are, and may yet be joined with others */
 } et_task_cost;
 /* Add to the uses; the memory is the program's. */
 void et_task_uses(et_program *, const et_grid *, et_task_cost *);

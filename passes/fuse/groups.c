@@ -51,8 +51,9 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
                        t->relaid || t->partial ? other : index);
     }
     const et_node *n = et_node_of(lo->g, v);
-    et_check(n && n->op->at);
     note_folded(lo, v);
+    if (n && n->op->class == ET_CLASS_SCAN) return et_sum_of_scan(lo, v, index);
+    et_check(n && n->op->at);
     /* A placeholder for a value without a tensor, in a lowering that will be started over: an
      * argument, which is not simplified. */
     et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
@@ -308,58 +309,6 @@ static void copy_group(et_lowering *lo, et_value v, int tensor, int loop) {
     set_value(lo, gr, et_value_at(lo, v, gr->to.index));
 }
 
-/* A part of an attention as the group has it: its variables, and its loads of arguments. */
-struct part {
-    et_lowering *lo;
-    const et_node *n;
-    et_expr by[ET_AT_VARS];
-};
-
-static et_expr lower_part(void *ctx, et_exprs *x, et_expr leaf) {
-    const struct part *s = ctx;
-    et_node_x l = *et_x(x, leaf);
-    if (l.op == ET_X_LOAD) return et_arg_at(&s->lo->lower, s->n, l.i, l.ops);
-    for (int v = 0; l.op == ET_X_VAR && v < ET_AT_VARS; v++)
-        if (l.i == et_attention_var(s->n, v)) return s->by[v];
-    return ET_NO_EXPR;
-}
-
-static et_expr part_at(struct part *s, et_attention_part part) {
-    et_exprs *x = s->lo->g->exprs;
-    et_expr e = et_attention_part_of(x, s->n, part);
-    return e.id ? et_subst(x, e, lower_part, s) : e;
-}
-
-/* Keys and values where the heads are sets of SHARED, and a head is number `which` of set gvar: do
- * they depend on the set alone? */
-static bool keys_shared(struct part *s, et_group *gr, int heads, int shared) {
-    et_exprs *x = s->lo->g->exprs;
-    gr->shared = shared;
-    gr->gvar = et_graph_var(s->lo->g, "g", et_int(x, heads / shared));
-    int which = et_graph_var(s->lo->g, "h", et_int(x, shared));
-    s->by[ET_AT_H] = et_mul(x, et_var(x, gr->gvar), et_int(x, shared));
-    s->by[ET_AT_H] = et_add(x, s->by[ET_AT_H], et_var(x, which));
-    gr->part[ET_AT_K] = part_at(s, ET_AT_K);
-    gr->part[ET_AT_V] = part_at(s, ET_AT_V);
-    for (int i = ET_AT_K; i <= ET_AT_V; i++)
-        if (!et_expr_eq(gr->part[i], et_subst_var(x, gr->part[i], which, et_int(x, 0))))
-            return false;
-    return true;
-}
-
-static void attend_group(et_lowering *lo, et_group *gr, const et_node *n, const et_expr *at) {
-    et_exprs *x = lo->g->exprs;
-    int64_t heads = 1;
-    gr->kind = ET_GROUP_ATTEND;
-    et_is_int(x, et_var_extent(x, gr->axis[1]), &heads);
-    gr->pvar = et_graph_var(lo->g, "p", et_var_extent(x, et_attention_var(n, ET_AT_P)));
-    struct part s = {lo, n, {at[0], at[1], et_var(x, gr->pvar), at[2]}};
-    for (int i = 0; i < ET_AT_PARTS; i++)
-        if (i != ET_AT_K && i != ET_AT_V) gr->part[i] = part_at(&s, (et_attention_part)i);
-    for (int shared = (int)heads; shared >= 1; shared--)
-        if (heads % shared == 0 && keys_shared(&s, gr, (int)heads, shared)) return;
-}
-
 static void take_hint(et_group *gr, const et_node *n) {
     const et_attr *a = et_attr_find(n, "tile");
     for (int i = 0; a && a->kind == ET_A_INTS && i < a->n && i < gr->rank; i++)
@@ -375,8 +324,10 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
     int tensor = lo->info[n->result.id].tensor;
     const et_tensor *to = &lo->p->tensors[tensor];
     const char *name = to->value.id == n->result.id ? to->name : name_of(lo, n->result);
+    const et_node *scan = et_scan_in(lo, n->result);
+    if (scan) val = et_val_of(lo->g, scan->result);
     et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
-    take_hint(gr, n);
+    take_hint(gr, scan ? scan : n);
     et_expr axis[ET_MAX_RANK], at[ET_MAX_RANK];
     axis_index(lo, gr, axis);
     store_to(lo, gr, tensor);
@@ -385,9 +336,9 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
         at[d] =
             n->op->class == ET_CLASS_CONTRACT ? axis[d] : inside(lo, axis[d], val->shape.dim[d]);
     if (n->op->class == ET_CLASS_ATTENTION)
-        attend_group(lo, gr, n, at);
-    else if (n->op->class == ET_CLASS_SCAN)
-        et_scan_group(lo, gr, n, at);
+        et_attend_group(lo, gr, n, at);
+    else if (scan || n->op->class == ET_CLASS_SCAN)
+        et_scan_group(lo, gr, scan ? scan : n, n, at);
     else
         set_value(lo, gr, n->op->at(&lo->lower, n, at));
 }

@@ -36,6 +36,8 @@ typedef struct {
     bool fixed;          /* weights and constants alone decide it: the same in every launch */
     bool only_contracts; /* every reader is a contraction */
     int levels;          /* the longest chain of values folded into it */
+    int scan;            /* the value of the scan that it is a map of, and no other reads; or 0 */
+    bool ends_scan;      /* the last of these */
     int last_group;      /* the last group that it was folded into, from 1 */
     int asks;            /* elements of values that an element of it reads, over all levels */
     int gathers;         /* the most of them folded one into the next */
@@ -63,9 +65,10 @@ typedef struct et_lowering {
     et_relaying *
         *relaying;       /* by value id of a weight that is relaid out; NULL before that is known */
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
-    bool again;          /* a value was forced: start over */
-    bool apart;          /* sums over devices get tensors of their own */
-    bool same_sums;      /* as of et_pass_options */
+    const et_expr *scanned;   /* of the scan that a group is made of: the indices of its result */
+    bool again;               /* a value was forced: start over */
+    bool apart;               /* sums over devices get tensors of their own */
+    bool same_sums;           /* as of et_pass_options */
     int workgroup, occupancy; /* of the program: as of the machine */
     int64_t most_tagged;      /* bytes of a sum over devices whose elements have a tag each */
     et_dtype parts;           /* of larger ones */
@@ -82,8 +85,17 @@ typedef struct et_lowering {
 bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
 void et_build_groups(et_lowering *);
-/* Make GR the group of a scan, whose result has the indices AT (scan.c). */
-void et_scan_group(et_lowering *, et_group *gr, const et_node *, const et_expr *at);
+/* Make GR the group of an attention, whose result has the indices AT (attend.c). */
+void et_attend_group(et_lowering *, et_group *gr, const et_node *, const et_expr *at);
+/* scan.c. Find the scans that may be stored as what maps make of them. */
+void et_find_maps_of_scans(et_lowering *);
+/* The scan whose result is stored as V, under the plan; NULL: none is. */
+const et_node *et_scan_in(const et_lowering *, et_value v);
+/* The sum of scan V at INDEX, in the group that stores what becomes of it. */
+et_expr et_sum_of_scan(et_lowering *, et_value v, const et_expr *index);
+/* Make GR the group of a scan, whose result has the indices AT and is stored as that of node AS. */
+void et_scan_group(et_lowering *, et_group *gr, const et_node *, const et_node *as,
+                   const et_expr *at);
 /* Elements of the K largest numbers become maxima in place of ranks, where these would take longer
  * (largest.c). */
 void et_take_largest(et_graph *, const et_machine *);

@@ -140,6 +140,47 @@ static void keep_own_part(et_lowering *lo, const et_node *exchange) {
     if (own >= 0 && n && n->op == &et_op_reshape) keep(lo, n->args[0], true);
 }
 
+/* Is N a map of a scan's result that has no tensor before? */
+static bool is_of_scan(const et_lowering *lo, const et_node *n) {
+    int scan = lo->info[n->result.id].scan;
+    for (int a = 0; a < n->nargs && scan; a++)
+        if (lo->info[n->args[a].id].scan == scan && !lo->info[n->args[a].id].keep) return true;
+    return false;
+}
+
+/* Are all reductions in V numbers of whole rows, as in a norm? */
+static bool of_whole_rows(const et_lowering *lo, et_value v, int deep) {
+    enum { MOST_DEEP = 8 };
+    const et_node *n = et_node_of(lo->g, v);
+    int64_t one = 0;
+    if (!n || lo->info[v.id].keep) return true;
+    const et_shape *s = &et_val_of(lo->g, v)->shape;
+    if (n->op->class == ET_CLASS_REDUCE)
+        return s->rank && et_is_int(lo->g->exprs, s->dim[s->rank - 1], &one) && one == 1;
+    bool all = deep < MOST_DEEP;
+    for (int a = 0; a < n->nargs && all; a++)
+        all = of_whole_rows(lo, n->args[a], deep + 1);
+    return all;
+}
+
+/* A reshape that takes dimensions of one element in or out alone, in front of rows that stay rows.
+ */
+static bool keeps_rows(const et_lowering *lo, const et_node *n) {
+    const et_shape *a = &et_val_of(lo->g, n->args[0])->shape;
+    const et_shape *b = &et_val_of(lo->g, n->result)->shape;
+    int64_t one;
+    int i = 0, j = 0;
+    if (!a->rank || !b->rank || !et_expr_eq(a->dim[a->rank - 1], b->dim[b->rank - 1])) return false;
+    for (;;) {
+        while (i < a->rank && et_is_int(lo->g->exprs, a->dim[i], &one) && one == 1)
+            i++;
+        while (j < b->rank && et_is_int(lo->g->exprs, b->dim[j], &one) && one == 1)
+            j++;
+        if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
+        if (!et_expr_eq(a->dim[i++], b->dim[j++])) return false;
+    }
+}
+
 static void constrain_args(et_lowering *lo, const et_node *n) {
     const et_shape *b;
     if (n->op == &et_op_exchange) {
@@ -156,9 +197,12 @@ static void constrain_args(et_lowering *lo, const et_node *n) {
                 keep_if(lo, n->args[a], n->op != &et_op_slice, n->op != &et_op_slice,
                         n->op == &et_op_gather);
             else
-                keep_if(lo, n->args[a], false, true, false);
+                keep_if(lo, n->args[a], false,
+                        !keeps_rows(lo, n) || !of_whole_rows(lo, n->args[a], 0), false);
         break;
-    case ET_CLASS_MAP:
+    case ET_CLASS_MAP: /* no products nor reductions while a scan goes through its rows */
+        for (int a = 0; a < n->nargs && is_of_scan(lo, n); a++)
+            keep_if(lo, n->args[a], true, true, false);
         break;
     case ET_CLASS_REDUCE: {
         const et_shape *x = &et_val_of(lo->g, n->args[0])->shape;
@@ -203,6 +247,7 @@ static bool worth_keeping(et_lowering *lo, const et_node *n) {
     const et_value_info *i = info(lo, n->result);
     struct et_inline_facts f = i->facts;
     if (n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN) return true;
+    if (i->ends_scan) return true;
     if (i->deepest > i->depth && (f.contract || f.reduction || f.costly)) return true;
     if (i->uses < 2) return false;
     if (f.contract && i->taken > 1) return true;
@@ -281,7 +326,9 @@ static void plan_node(et_lowering *lo, const et_node *n, int loop) {
                 et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
                 et_feeds_router(lo, n->result) || et_attr_find(n, "tile") ||
                 et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
-                n->op->class == ET_CLASS_ATTENTION || n->op->class == ET_CLASS_SCAN;
+                n->op->class == ET_CLASS_ATTENTION || i->ends_scan ||
+                (n->op->class == ET_CLASS_SCAN && (!i->scan || lo->forced[n->result.id]));
+    if (n->op->class == ET_CLASS_SCAN && !must) return;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 
@@ -364,6 +411,7 @@ void et_plan_materialise(et_lowering *lo) {
     }
     int position = 0;
     count_reads(lo, &g->body, 0, &position);
+    et_find_maps_of_scans(lo);
     for (int l = 0; l < g->nloops; l++)
         for (int c = 0; c < g->loops[l].ncarry; c++) {
             keep(lo, g->loops[l].carry[c].init, true);

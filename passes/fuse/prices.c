@@ -308,6 +308,9 @@ static void price_group(et_prices *s, et_program *p, int group, et_task_cost *co
         et_task_uses(p, grid, &out[0][group]);
         if (gr->key && note_uses(&gr->names, &out[0][group], &v)) learn(s, &v);
     }
+    out[0][group].one = true;
+    for (int i = 0; i < ET_SAMPLES; i++)
+        out[0][group].one &= v.cost[i].tiles <= 1;
     for (int i = 0; i < ET_SAMPLES; i++) {
         out[i][group] = out[0][group];
         out[i][group].cost = v.cost[i];

@@ -29,6 +29,7 @@ struct search {
     const et_value_info *info; /* of the plan by rule */
     int *part;                 /* by value: partition (union-find parent), 0 = not a choice */
     int *seen, visit;          /* by value: met by the visit of that number */
+    int *like;                 /* by value: the next one that has the same choice, or 0 */
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double reference[ET_SAMPLES]; /* cost of the plan by rule, us */
     double best;
@@ -86,6 +87,61 @@ static double evaluate(struct search *s, et_cost out[ET_SAMPLES]) {
     return ok ? sum : 1e30;
 }
 
+/* Store or fold V, and what it stands for in loops like its own. */
+static void choose(struct search *s, int v, bool store) {
+    for (; v; v = s->like[v])
+        s->lo->choice[v] = (signed char)store;
+}
+
+/* ---- loops alike ---- */
+
+/* Where VALUE is in the body of a loop, from 1; 0: elsewhere. */
+static int place_in(const et_graph *g, const et_block *b, et_value value) {
+    const et_val *v = et_val_of(g, value);
+    for (int i = 0; v->kind == ET_V_NODE && i < b->n; i++)
+        if (b->stmt[i].index == v->node) return i + 1;
+    return 0;
+}
+
+/* The same operators, of values of the same sizes. What they say besides, as the number of a layer,
+ * may differ, and how many layers' weights there are. */
+static bool are_alike(const et_graph *g, const et_block *a, const et_block *b) {
+    for (int i = 0; i < a->n && a->n == b->n; i++) {
+        if (a->stmt[i].kind != ET_S_NODE || b->stmt[i].kind != ET_S_NODE) return false;
+        const et_node *n = &g->nodes[a->stmt[i].index], *o = &g->nodes[b->stmt[i].index];
+        if (n->op != o->op || n->nargs != o->nargs || !n->result.id != !o->result.id) return false;
+        for (int k = 0; k < n->nargs + !!n->result.id; k++) {
+            et_value x = k < n->nargs ? n->args[k] : n->result;
+            et_value y = k < n->nargs ? o->args[k] : o->result;
+            const et_val *v = et_val_of(g, x), *w = et_val_of(g, y);
+            bool same = v->kind == w->kind && v->shape.dtype == w->shape.dtype &&
+                        v->shape.rank == w->shape.rank && place_in(g, a, x) == place_in(g, b, y);
+            for (int d = 0; same && v->kind == ET_V_NODE && d < v->shape.rank; d++)
+                same = et_expr_eq(v->shape.dim[d], w->shape.dim[d]);
+            if (!same) return false;
+        }
+    }
+    return a->n == b->n;
+}
+
+/* Layers of two loops that are alike get one plan: those of the second follow the first. */
+static void find_alike(struct search *s) {
+    const et_graph *g = s->lo->g;
+    for (int l = 1; l < g->nloops; l++) {
+        const et_block *b = &g->loops[l].body, *a = b;
+        for (int k = 0; k < l && a == b; k++)
+            if (are_alike(g, &g->loops[k].body, b)) a = &g->loops[k].body;
+        for (int i = 0; i < b->n && a != b; i++) {
+            int v = (int)g->nodes[a->stmt[i].index].result.id;
+            int w = (int)g->nodes[b->stmt[i].index].result.id;
+            if (!v || !s->part[v] || !s->part[w]) continue;
+            s->part[w] = 0;
+            s->like[w] = s->like[v];
+            s->like[v] = w;
+        }
+    }
+}
+
 /* ---- partitions ---- */
 
 static int find(struct search *s, int v) {
@@ -133,6 +189,7 @@ static void make_partitions(struct search *s) {
     et_graph *g = s->lo->g;
     for (int v = 1; v < g->nvals; v++)
         s->part[v] = is_choice(s, v) ? v : 0;
+    find_alike(s);
     for (int v = 1; v < g->nvals; v++) {
         int first = s->part[v];
         s->visit++;
@@ -201,7 +258,7 @@ static bool spent(const struct search *s) {
 static void try_mask(struct search *s, const int *member, int n, unsigned mask, double *best,
                      unsigned *best_mask, double *second) {
     for (int i = 0; i < n; i++)
-        s->lo->choice[member[i]] = (signed char)(mask >> i & 1);
+        choose(s, member[i], mask >> i & 1);
     double c = evaluate(s, NULL) + stored_value_price * __builtin_popcount(mask);
     if (s->note) {
         ET_GROW(s->lo->g->arena, s->tried, s->ntried, s->ctried);
@@ -267,7 +324,7 @@ static void search_partition(struct search *s, const int *member, int n) {
         better = best_mask != from;
     }
     for (int i = 0; i < n; i++)
-        s->lo->choice[member[i]] = (signed char)(best_mask >> i & 1);
+        choose(s, member[i], best_mask >> i & 1);
     s->best = best;
     s->cut_off |= !exact;
     tell(s, member, n, best_mask, exact, best, second);
@@ -317,14 +374,14 @@ static void try_ways(struct search *s, const int *v, int n, double *best) {
     for (unsigned way = 0; way < 1u << n; way++) {
         if (way == start) continue;
         for (int i = 0; i < n; i++)
-            s->lo->choice[v[i]] = (signed char)(way >> i & 1);
+            choose(s, v[i], way >> i & 1);
         double now = evaluate(s, NULL);
         if (now >= *best * (best_way == start ? 1 - least_gain : 1)) continue;
         *best = now;
         best_way = way;
     }
     for (int i = 0; i < n; i++)
-        s->lo->choice[v[i]] = (signed char)(best_way >> i & 1);
+        choose(s, v[i], best_way >> i & 1);
 }
 
 /* With warpgroup MMA, tiles by rule differ much from the final ones: a product that needs all
@@ -356,7 +413,9 @@ static bool cost_of(struct search *s, int plan, et_cost out[ET_SAMPLES]) {
     if (!saved) return false;
     memcpy(saved, lo->choice, n);
     for (int v = 1; plan != ET_PLAN_CHOSEN && v < lo->g->nvals; v++)
-        lo->choice[v] = s->part[v] ? plan == ET_PLAN_STORED : -1;
+        lo->choice[v] = -1;
+    for (int v = 1; plan != ET_PLAN_CHOSEN && v < lo->g->nvals; v++)
+        if (s->part[v]) choose(s, v, plan == ET_PLAN_STORED);
     double all = evaluate(s, out);
     memcpy(lo->choice, saved, n);
     free(saved);
@@ -405,6 +464,7 @@ static void search(et_lowering *lo, const et_pass_options *opt, int model) {
     size_t n = (size_t)lo->g->nvals;
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
     s.seen = et_alloc(lo->g->arena, n * sizeof *s.seen);
+    s.like = et_alloc(lo->g->arena, n * sizeof *s.like);
     et_sample_symbols(lo->g->exprs, s.syms);
     lo->prices = et_prices_create(opt->machine, s.syms);
     et_cost rule[ET_SAMPLES];
@@ -417,7 +477,7 @@ static void search(et_lowering *lo, const et_pass_options *opt, int model) {
     s.info = memcpy(info, lo->info, n * sizeof *info);
     make_partitions(&s);
     for (size_t v = 1; v < n; v++)
-        if (s.part[v]) lo->choice[v] = (signed char)info[v].keep;
+        if (s.part[v]) choose(&s, (int)v, info[v].keep);
     search_all(&s);
     try_by_cost(&s);
     compare_extremes(&s, model);

@@ -101,37 +101,6 @@ static void put_in_front(et_program *p, const et_func *first, et_func *second) {
     second->steps[0] = s;
 }
 
-/* Without item AT, a grid, and without its group and function. */
-static void take_out(et_program *p, int at) {
-    int grid = p->items[at].index, func = p->grids[grid].func;
-    for (int i = grid; i + 1 < p->ngrids; i++) {
-        p->grids[i] = p->grids[i + 1];
-        p->groups[i] = p->groups[i + 1];
-    }
-    p->ngroups = --p->ngrids;
-    for (int i = func; i + 1 < p->nfuncs; i++)
-        p->funcs[i] = p->funcs[i + 1];
-    p->nfuncs--;
-    for (int i = 0; i < p->ngrids; i++)
-        p->grids[i].func -= p->grids[i].func > func;
-    for (int i = at; i + 1 < p->nitems; i++)
-        p->items[i] = p->items[i + 1];
-    p->nitems--;
-    for (int i = 0; i < p->nitems; i++) {
-        et_item *it = &p->items[i];
-        if (it->kind == ET_P_GRID)
-            it->index -= it->index > grid;
-        else if (it->first > at)
-            it->first--;
-        else if (at < it->first + it->count)
-            it->count--;
-    }
-    if (p->first > at)
-        p->first--;
-    else if (at < p->first + p->count)
-        p->count--;
-}
-
 static bool is_in_list(const et_item *of, int at) {
     return at >= of->first && at + 1 < of->first + of->count;
 }
@@ -146,12 +115,14 @@ static bool are_neighbours(const et_program *p, int at) {
 
 /* Functions have one grid each. */
 void et_tile_follow(et_program *p) {
+    bool *gone = et_alloc(p->g->arena, (size_t)p->nitems + 1), any = false;
     for (int i = 0; i + 1 < p->nitems && p->g->devices; i++) {
         const et_item *a = &p->items[i], *b = a + 1;
         if (a->kind != ET_P_GRID || b->kind != ET_P_GRID || !are_neighbours(p, i)) continue;
         et_grid *first = &p->grids[a->index], *second = &p->grids[b->index];
         if (first->func == second->func || !may_follow(p, first, second)) continue;
         put_in_front(p, &p->funcs[first->func], &p->funcs[second->func]);
-        take_out(p, i);
+        gone[i] = any = true;
     }
+    if (any) et_tile_take_out(p, gone);
 }

@@ -42,7 +42,10 @@ struct join {
      * twice. */
     int ntensors, *first, *reader;
     int *member_at; /* per grid: which member it is, or -1 */
-    et_grid whole;  /* the first of them as one tile, or ROWS: a tile for each row */
+    int *passed;    /* per tensor: a task that is no member stores to it, behind the first of task
+                     * number `task` */
+    int task;
+    et_grid whole; /* the first of them as one tile, or ROWS: a tile for each row */
     bool rows;
     int bytes;          /* of their local memory, at most */
     int nsteps, nloads; /* of all of them */
@@ -76,6 +79,27 @@ static bool reads(const struct join *j, int func) {
     if (j->rows) r.row = et_var(j->x, f->coord[0]);
     et_func_accesses(j->p, f, note_read, &r);
     return r.yes && !r.no;
+}
+
+/* Does the function read what a task stores that stands between it and the members? */
+static void note_passed(void *ctx, const et_step *s, int tensor, bool is_store,
+                        const et_expr *index) {
+    (void)s, (void)index;
+    struct reader *r = ctx;
+    r->no |= !is_store && r->j->passed[tensor] == r->j->task;
+}
+
+static bool reads_passed(const struct join *j, int func) {
+    struct reader r = {.j = j};
+    et_func_accesses(j->p, &j->p->funcs[func], note_passed, &r);
+    return r.no;
+}
+
+static void note_store(void *ctx, const et_step *s, int tensor, bool is_store,
+                       const et_expr *index) {
+    (void)s, (void)index;
+    struct join *j = ctx;
+    if (is_store) j->passed[tensor] = j->task;
 }
 
 struct listing {
@@ -441,6 +465,7 @@ static void close_task(struct join *j) {
     }
     for (int i = 0; i < j->nmembers; i++)
         j->member_at[j->member[i].grid] = -1;
+    j->task++;
     j->nmembers = 0;
     j->bytes = j->nsteps = j->nloads = 0;
     j->rows = false;
@@ -493,93 +518,62 @@ static bool joins_as(const struct join *j, int g, const et_grid *whole) {
            j->bytes + member_bytes(j, whole->func) <= ROOM &&
            j->nsteps + f->nsteps <= (j->rows ? ROW_STEPS : STEPS) &&
            j->nloads + loads_of(j, whole->func) <= LOADS && reads(j, whole->func) &&
-           pays(j, &j->p->grids[g], whole);
+           !reads_passed(j, whole->func) && pays(j, &j->p->grids[g], whole);
 }
 
-/* The group that reads what group G writes, the next in the list, or NULL. */
-static const et_group *reader_of(const struct join *j, int g, int next) {
+/* The group of the list's items AT to END - 1 that reads what group G writes first, or NULL. */
+static const et_group *reader_of(const struct join *j, int g, int at, int end) {
     int t = j->p->groups[g].to.id;
-    for (int i = j->first[t]; i < j->first[t + 1]; i++)
-        if (j->reader[i] == next) return &j->p->groups[next];
+    for (const et_item *it = j->p->items; at < end && it[at].kind == ET_P_GRID; at++)
+        for (int i = j->first[t]; i < j->first[t + 1]; i++)
+            if (j->reader[i] == it[at].index) return &j->p->groups[it[at].index];
     return NULL;
 }
 
-/* Whether grid G becomes part of the task before it in its list; NEXT: that behind it, or -1. */
-static bool joins(struct join *j, int g, int next) {
-    et_program *p = j->p;
-    et_grid whole;
-    if (j->nmembers && j->rows) {
-        bool with = as_rows(j, &p->groups[g], &whole) && joins_as(j, g, &whole);
-        if (with) add_member(j, g, &whole);
-        if (with) return true;
+/* Grid G, item AT of its list's END, becomes the first of a task, if it can. */
+static bool begins(struct join *j, int g, int at, int end, bool one, const et_grid *as) {
+    const et_group *gr = &j->p->groups[g], *next;
+    et_grid rows;
+    if (one && is_one(j, &j->p->grids[g])) {
         close_task(j);
+        add_member(j, g, as);
+        return true;
     }
-    bool one = as_one(j, &p->groups[g], &p->grids[g], &whole);
-    bool with = one && j->nmembers && joins_as(j, g, &whole);
-    if (!with) close_task(j);
-    if (with || (one && is_one(j, &p->grids[g]))) {
+    if (!may_have_rows(j, gr) || !(next = reader_of(j, g, at + 1, end)) ||
+        !may_have_rows(j, next) || !as_rows(j, gr, &rows))
+        return false;
+    close_task(j);
+    j->rows = true;
+    add_member(j, g, &rows);
+    return true;
+}
+
+/* Whether item AT of a list, a grid, becomes part of a task before it. Others may stand between
+ * them that store nothing it reads: what is joined runs in front of these. */
+static bool joins(struct join *j, int at, int end) {
+    et_program *p = j->p;
+    int g = p->items[at].index;
+    et_grid whole;
+    bool one = !j->rows && as_one(j, &p->groups[g], &p->grids[g], &whole);
+    if (j->nmembers && (j->rows ? as_rows(j, &p->groups[g], &whole) : one) &&
+        joins_as(j, g, &whole)) {
         add_member(j, g, &whole);
-    } else if (next >= 0 && may_have_rows(j, &p->groups[g]) && reader_of(j, g, next) &&
-               may_have_rows(j, &p->groups[next]) && as_rows(j, &p->groups[g], &whole)) {
-        j->rows = true;
-        add_member(j, g, &whole);
+        return true;
     }
-    return with;
+    if (j->rows) one = as_one(j, &p->groups[g], &p->grids[g], &whole);
+    if (!begins(j, g, at, end, one, &whole))
+        et_func_accesses(p, &p->funcs[p->grids[g].func], note_store, j);
+    return false;
 }
 
 /* Which items of a list are part of those before them. */
 static void join_list(struct join *j, int first, int count, bool *gone) {
-    for (int i = first; i < first + count; i++) {
-        const et_item *it = &j->p->items[i];
-        bool last = i + 1 == first + count || it[1].kind != ET_P_GRID;
-        if (it->kind == ET_P_GRID)
-            gone[i] = joins(j, it->index, last ? -1 : it[1].index);
+    for (int i = first; i < first + count; i++)
+        if (j->p->items[i].kind == ET_P_GRID)
+            gone[i] = joins(j, i, first + count);
         else
             close_task(j);
-    }
     close_task(j);
-}
-
-/* Take out the items that are GONE, and their grids and groups. */
-static void take_out(struct join *j, const bool *gone) {
-    et_program *p = j->p;
-    int *item_at = et_alloc(j->mem, (size_t)(p->nitems + 1) * sizeof *item_at);
-    int *grid_at = et_alloc(j->mem, (size_t)(p->ngrids + 1) * sizeof *grid_at);
-    for (int i = 0; i < p->nitems; i++) {
-        item_at[i + 1] = item_at[i] + !gone[i];
-        if (gone[i]) grid_at[p->items[i].index + 1] = -1;
-    }
-    for (int g = 0; g < p->ngrids; g++) {
-        grid_at[g + 1] = grid_at[g] + 1 + grid_at[g + 1];
-        p->grids[grid_at[g]] = p->grids[g];
-        p->groups[grid_at[g]] = p->groups[g];
-    }
-    p->count = item_at[p->first + p->count] - item_at[p->first];
-    p->first = item_at[p->first];
-    for (int i = 0; i < p->nitems; i++) {
-        et_item it = p->items[i];
-        if (it.kind == ET_P_GRID) {
-            it.index = grid_at[it.index];
-        } else {
-            it.count = item_at[it.first + it.count] - item_at[it.first];
-            it.first = item_at[it.first];
-        }
-        if (!gone[i]) p->items[item_at[i]] = it;
-    }
-    p->nitems = item_at[p->nitems];
-    p->ngrids = p->ngroups = grid_at[p->ngrids];
-}
-
-/* Functions that no grid has any more, and those of grids that were tried as one tile. */
-static void drop_functions(et_program *p) {
-    int n = 0;
-    et_func *all = et_alloc(p->g->arena, (size_t)(p->nfuncs + 1) * sizeof *all);
-    memcpy(all, p->funcs, (size_t)p->nfuncs * sizeof *all);
-    for (int g = 0; g < p->ngrids; g++) {
-        p->funcs[n] = all[p->grids[g].func];
-        p->grids[g].func = n++;
-    }
-    p->nfuncs = n;
 }
 
 void et_tile_join(const et_tiler *common) {
@@ -590,9 +584,10 @@ void et_tile_join(const et_tiler *common) {
     et_sample_symbols(j->x, j->syms);
     j->vars = et_alloc(j->mem, ((size_t)et_var_count(j->x) + 1) * sizeof *j->vars);
     list_readers(j);
+    j->passed = et_alloc(j->mem, (size_t)(p->ntensors + 1) * sizeof *j->passed);
+    j->task = 1;
     join_list(j, p->first, p->count, gone);
     for (int i = 0; i < p->nitems; i++)
         if (p->items[i].kind == ET_P_LOOP) join_list(j, p->items[i].first, p->items[i].count, gone);
-    take_out(j, gone);
-    drop_functions(p);
+    et_tile_take_out(p, gone);
 }

@@ -282,6 +282,52 @@ bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_tr
     return true;
 }
 
+/* Take out the items that are GONE, and their grids and groups. */
+static void take_out_items(et_program *p, const bool *gone) {
+    int *item_at = et_alloc(p->g->arena, (size_t)(p->nitems + 1) * sizeof *item_at);
+    int *grid_at = et_alloc(p->g->arena, (size_t)(p->ngrids + 1) * sizeof *grid_at);
+    for (int i = 0; i < p->nitems; i++) {
+        item_at[i + 1] = item_at[i] + !gone[i];
+        if (gone[i]) grid_at[p->items[i].index + 1] = -1;
+    }
+    for (int g = 0; g < p->ngrids; g++) {
+        grid_at[g + 1] = grid_at[g] + 1 + grid_at[g + 1];
+        p->grids[grid_at[g]] = p->grids[g];
+        p->groups[grid_at[g]] = p->groups[g];
+    }
+    p->count = item_at[p->first + p->count] - item_at[p->first];
+    p->first = item_at[p->first];
+    for (int i = 0; i < p->nitems; i++) {
+        et_item it = p->items[i];
+        if (it.kind == ET_P_GRID) {
+            it.index = grid_at[it.index];
+        } else {
+            it.count = item_at[it.first + it.count] - item_at[it.first];
+            it.first = item_at[it.first];
+        }
+        if (!gone[i]) p->items[item_at[i]] = it;
+    }
+    p->nitems = item_at[p->nitems];
+    p->ngrids = p->ngroups = grid_at[p->ngrids];
+}
+
+/* Functions that no grid has any more, and those of grids that were tried as one tile. */
+static void drop_functions(et_program *p) {
+    int n = 0;
+    et_func *all = et_alloc(p->g->arena, (size_t)(p->nfuncs + 1) * sizeof *all);
+    memcpy(all, p->funcs, (size_t)p->nfuncs * sizeof *all);
+    for (int g = 0; g < p->ngrids; g++) {
+        p->funcs[n] = all[p->grids[g].func];
+        p->grids[g].func = n++;
+    }
+    p->nfuncs = n;
+}
+
+void et_tile_take_out(et_program *p, const bool *gone) {
+    take_out_items(p, gone);
+    drop_functions(p);
+}
+
 /* Later rows of a prompt attend to more positions: the workgroup with the longest tile of a round
  * gets the shortest of the next. Other tiles run in memory order. */
 static et_tile_order order_of(const et_program *p, const et_grid *gr, et_features without) {

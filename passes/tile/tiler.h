@@ -135,6 +135,9 @@ enum { ET_PART_ROWS = 1024 };
 /* Where rows of queries share tiles that go through many positions: how many tiles the heads of
  * *OUT_ROWS of them have; else 0. */
 int64_t et_tile_attend_tiles(const et_tiler *common, const et_group *, int *out_rows);
+/* Without the items that are GONE, and their grids and groups; functions have one grid each then,
+ * in the order of these. */
+void et_tile_take_out(et_program *, const bool *gone);
 /* Tasks of one tile that need one another's results become one. */
 void et_tile_join(const et_tiler *common);
 /* follow.c: what adds up parts of sums over devices and what reads of its results those of its own

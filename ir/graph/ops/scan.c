@@ -55,6 +55,7 @@ static bool check_part(struct part_check *c, et_scan_part part) {
     et_expr e = et_scan_part_of(c->n, part);
     if (!e.id)
         return !row->required || et_op_error(c->g, c->n, "scan needs %s: %s", row->what, row->name);
+    if (part == ET_SC_THEN) return et_op_error(c->g, c->n, "scan: a node has no '%s'", row->name);
     c->what = row->what;
     c->over = et_scan_part_of(c->n, ET_SC_LOOK).id ? row->over : "irjs";
     if (part == ET_SC_FRESH || part == ET_SC_KEEP) c->over = "i";
