@@ -199,24 +199,26 @@ static bool check_count(struct symbolic *s, int event) {
     struct arrivals all = {.tasks = et_int(v->x, 0)}, a;
     bool some = false;
     if (et_expr_loads(v->x, ev->count)) return false;
-    for (int g = 0; g < v->p->ngrids; g++)
-        for (int i = 0; i < v->p->grids[g].nnotifies; i++) {
-            const et_notify *n = &v->p->grids[g].notifies[i];
-            if (n->event != event) continue;
-            if (vf_is_loose(s->v, n) || !arrivals_of(s, &v->grid[g], n, &a)) return false;
-            for (int d = 0; d < ev->rank && some; d++)
-                if (!et_expr_eq(a.lo[d], all.lo[d]) || !et_expr_eq(a.hi[d], all.hi[d]))
-                    return false;
-            a.tasks = et_add(v->x, a.tasks, all.tasks);
-            all = a;
-            some = true;
-        }
-    for (int to = 0; to < v->ninst; to++)
-        for (int w = 0; w < v->grid[v->inst[to].grid].g->nwaits; w++) {
-            const et_wait *wt = &v->grid[v->inst[to].grid].g->waits[w];
-            if (wt->event != event || !vf_applies(v, &v->inst[to], wt->when)) continue;
-            if (!some || !waits_inside(s, to, wt, &all)) return false;
-        }
+    const struct vf_uses *u = &v->notified[event], *w = &v->awaited[event];
+    for (int i = 0; i < u->n; i++) {
+        const struct vf_grid *g = &v->grid[u->v[i].grid];
+        const et_notify *n = &g->g->notifies[u->v[i].at];
+        if (vf_is_loose(s->v, n) || !arrivals_of(s, g, n, &a)) return false;
+        for (int d = 0; d < ev->rank && some; d++)
+            if (!et_expr_eq(a.lo[d], all.lo[d]) || !et_expr_eq(a.hi[d], all.hi[d])) return false;
+        a.tasks = et_add(v->x, a.tasks, all.tasks);
+        all = a;
+        some = true;
+    }
+    for (int i = 0; i < w->n; i++) {
+        const et_wait *wt = &v->p->grids[w->v[i].grid].waits[w->v[i].at];
+        const int *of;
+        int n = vf_instances_of(v, w->v[i].grid, &of);
+        for (int k = 0; k < n; k++)
+            if (vf_applies(v, &v->inst[of[k]], wt->when) &&
+                (!some || !waits_inside(s, of[k], wt, &all)))
+                return false;
+    }
     if (!some) return true;
     et_expr count = ev->count;
     for (int d = 0; d < ev->rank; d++)

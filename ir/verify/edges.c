@@ -67,10 +67,6 @@ static void list_from(struct symbolic *s, int from, int to, int wait, const int6
 bool vs_list_edges(struct symbolic *s) {
     struct verify *v = s->v;
     int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK];
-    bool *told = et_alloc(s->arena, (size_t)v->p->nevents * (size_t)v->p->ngrids + 1);
-    for (int g = 0; g < v->p->ngrids; g++)
-        for (int i = 0; i < v->p->grids[g].nnotifies; i++)
-            told[g * v->p->nevents + v->p->grids[g].notifies[i].event] = true;
     for (int to = 0; to < v->ninst; to++) {
         const et_grid *g = v->grid[v->inst[to].grid].g;
         s->first_edge[to] = -1;
@@ -83,9 +79,9 @@ bool vs_list_edges(struct symbolic *s) {
                 any = lo[d] <= hi[d];
             }
             et_arena_mark before = et_arena_set_mark(s->scratch);
-            for (int from = 0; from < v->ninst && any; from++)
-                if (told[v->inst[from].grid * v->p->nevents + wt->event])
-                    list_from(s, from, to, w, lo, hi);
+            int *from, n = any ? vf_notifying(v, s->scratch, wt->event, &from) : 0;
+            for (int i = 0; i < n; i++)
+                list_from(s, from[i], to, w, lo, hi);
             et_arena_release(s->scratch, before);
             if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
         }

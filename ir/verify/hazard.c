@@ -484,27 +484,39 @@ static bool check_within(struct verify *v, const struct vf_inst *in, const struc
     return narrow(v, &a, &b);
 }
 
+/* What instance FIRST stores or loads and IN does too. */
+static bool check_instances(struct verify *v, const struct vf_inst *first,
+                            const struct vf_inst *in) {
+    const struct vf_pairs *p = vf_pairs_of(v, first->grid, in->grid);
+    for (int k = 0; k < p->n; k++)
+        if (vf_is_now(v, v->grid[first->grid].access[p->v[k].a].tensor) &&
+            !check_pair(v, first, in, &p->v[k]))
+            return false;
+    v->glued = 0;
+    return true;
+}
+
 bool vf_hazards(struct verify *v) {
     const uint64_t *common = common_pasts(v);
-    for (int j = 0; j < v->ninst && v->report->work <= v->limit; j++) {
+    et_arena *a = et_arena_create();
+    bool ok = true;
+    for (int j = 0; j < v->ninst && ok && v->report->work <= v->limit; j++) {
         const struct vf_inst *in = &v->inst[j];
+        const uint64_t *past = common + (size_t)j * (size_t)v->words;
         if (!v->grid[in->grid].nclasses) continue;
-        for (int i = 0; i < j; i++) {
-            const struct vf_inst *first = &v->inst[i];
-            const struct vf_pairs *p = vf_pairs_of(v, first->grid, in->grid);
-            v->report->work++;
-            if (!p->n || vf_translated(v, first, in) ||
-                all_set(common + (size_t)j * (size_t)v->words, first->first_group,
-                        v->grid[first->grid].ngroups))
-                continue;
-            for (int k = 0; k < p->n; k++)
-                if (vf_is_now(v, v->grid[first->grid].access[p->v[k].a].tensor) &&
-                    !check_pair(v, first, in, &p->v[k]))
-                    return false;
-            v->glued = 0;
+        et_arena_mark before = et_arena_set_mark(a);
+        int *earlier, n = vf_meeting_before(v, a, j, &earlier);
+        v->report->work += n;
+        for (int i = 0; i < n && ok; i++) {
+            const struct vf_inst *first = &v->inst[earlier[i]];
+            ok = vf_translated(v, first, in) ||
+                 all_set(past, first->first_group, v->grid[first->grid].ngroups) ||
+                 check_instances(v, first, in);
         }
-        for (int k = 0; k < v->within[in->grid].n && !v->apart[in->grid]; k++)
-            if (!check_within(v, in, &v->within[in->grid].v[k])) return false;
+        et_arena_release(a, before);
+        for (int k = 0; k < v->within[in->grid].n && ok && !v->apart[in->grid]; k++)
+            ok = check_within(v, in, &v->within[in->grid].v[k]);
     }
-    return true;
+    et_arena_destroy(a);
+    return ok;
 }

@@ -133,16 +133,25 @@ struct vf_pairs {
     int n, cap;
 };
 
-/* Of one grid and a later one, those of each grid in ascending order: where no accesses may
- * conflict there is nothing, so that memory goes by what conflicts and not by the square of the
- * grids. */
+/* Numbers of those accesses of a grid that store. */
+struct vf_stores {
+    int *access, n;
+};
+
+/* The pairs of two grids, found when they are first asked for: of most grids that meet in memory
+ * nobody asks, since what orders others orders them too. */
 struct vf_met {
-    int later;
+    int64_t key; /* 0: free */
     struct vf_pairs pairs;
 };
 
-struct vf_row {
-    struct vf_met *v;
+/* A notify, or a wait, of a grid. */
+struct vf_use {
+    int grid, at;
+};
+
+struct vf_uses {
+    struct vf_use *v; /* in the order of the grids */
     int n, cap;
 };
 
@@ -154,9 +163,14 @@ struct verify {
     et_arena *arena; /* the verifier's own */
     et_verify_report *report;
     struct vf_grid *grid;
-    struct vf_loop *loop;    /* by loop of the graph */
-    struct vf_event *event;  /* by event */
-    struct vf_row *row;      /* by earlier grid; see vf_pairs_of */
+    struct vf_loop *loop;               /* by loop of the graph */
+    struct vf_event *event;             /* by event */
+    struct vf_uses *notified, *awaited; /* by event */
+    uint64_t *meets; /* by grid: the set of grids that touch memory it touches, where any stores */
+    int meet_words;
+    struct vf_stores *stores; /* by grid */
+    struct vf_met *met_pairs; /* see vf_pairs_of */
+    int nmet_pairs, cmet_pairs;
     struct vf_pairs *within; /* by grid: of two tiles of one instance */
     bool *apart;             /* by grid: no two tiles conflict, for any value of the symbols */
 
@@ -168,6 +182,7 @@ struct verify {
     struct vf_range *var; /* by variable */
     struct vf_inst *inst;
     int ninst, cinst;
+    int *by_grid, *of_grid; /* numbers of instances by grid, and where those of each grid begin */
     int nclasses, ngroups, words;  /* of all instances; words of a set of groups */
     uint64_t **past;               /* by class: the groups that are done before it starts */
     uint64_t **sure;               /* by class: done before it whatever its unknown numbers are */
@@ -335,10 +350,33 @@ bool vf_instances(struct verify *);
 /* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */
 vf_status vf_order(struct verify *);
 
+/* ---- index.c */
+void vf_index_events(struct verify *); /* once */
+/* To be called when instances are listed. */
+void vf_index_instances(struct verify *);
+/* Numbers of the instances of a grid, in order. */
+static inline int vf_instances_of(const struct verify *v, int grid, const int **out) {
+    *out = v->by_grid + v->of_grid[grid];
+    return v->of_grid[grid + 1] - v->of_grid[grid];
+}
+/* Numbers of the instances that notify EVENT, whatever their iteration, in order. */
+int vf_notifying(const struct verify *, et_arena *, int event, int **out);
+/* Instances before INST of grids that meet its grid in memory, in order. */
+int vf_meeting_before(const struct verify *, et_arena *, int inst, int **out);
+/* Bit I of a set. */
+static inline bool vf_bit(const uint64_t *set, int i) {
+    return set[i >> 6] >> (i & 63) & 1;
+}
+static inline void vf_set_bit(uint64_t *set, int i) {
+    set[i >> 6] |= (uint64_t)1 << (i & 63);
+}
+
 /* ---- pairs.c */
 void vf_list_pairs(struct verify *);
+/* The set of grids that the grid meets. */
+const uint64_t *vf_meets(const struct verify *, int grid);
 /* Of two grids, or of one with itself; there may be none. */
-const struct vf_pairs *vf_pairs_of(const struct verify *, int earlier, int later);
+const struct vf_pairs *vf_pairs_of(struct verify *, int earlier, int later);
 /* Two temporaries overlap, at their largest. */
 bool vf_share_memory(const et_program *, int a, int b);
 

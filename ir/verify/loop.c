@@ -76,20 +76,17 @@ static bool uniform_bound(struct verify *v, et_expr e, int loop, bool inside, bo
 
 /* The loop whose iterations dimension D of an event counts: every notify there is its variable. */
 static int counted_loop(struct verify *v, int event, int d) {
+    const struct vf_uses *u = &v->notified[event];
     int loop = -1;
-    for (int g = 0; g < v->p->ngrids; g++) {
-        const et_grid *gr = &v->p->grids[g];
-        for (int i = 0; i < gr->nnotifies; i++) {
-            if (gr->notifies[i].event != event) continue;
-            int found = -1;
-            for (int k = 0; k < v->grid[g].depth; k++) {
-                int l = v->grid[g].path[k];
-                et_expr var = et_var(v->x, v->p->g->loops[l].var);
-                if (et_expr_eq(gr->notifies[i].index[d], var)) found = l;
-            }
-            if (found < 0 || (loop >= 0 && loop != found)) return -1;
-            loop = found;
+    for (int i = 0; i < u->n; i++) {
+        const struct vf_grid *g = &v->grid[u->v[i].grid];
+        int found = -1;
+        for (int k = 0; k < g->depth; k++) {
+            et_expr var = et_var(v->x, v->p->g->loops[g->path[k]].var);
+            if (et_expr_eq(g->g->notifies[u->v[i].at].index[d], var)) found = g->path[k];
         }
+        if (found < 0 || (loop >= 0 && loop != found)) return -1;
+        loop = found;
     }
     int64_t n;
     bool whole =
@@ -256,9 +253,11 @@ void vf_shorten_loops(struct verify *v) {
 /* The instance of grid G that is in iteration AT of LOOP and elsewhere where LIKE is. */
 static const struct vf_inst *sibling(const struct verify *v, const struct vf_inst *like, int depth,
                                      int at) {
-    for (int i = 0; i < v->ninst; i++) {
-        const struct vf_inst *in = &v->inst[i];
-        bool same = in->grid == like->grid;
+    const int *of;
+    int n = vf_instances_of(v, like->grid, &of);
+    for (int i = 0; i < n; i++) {
+        const struct vf_inst *in = &v->inst[of[i]];
+        bool same = true;
         for (int k = 0; same && k < v->grid[in->grid].depth; k++)
             same = in->at[k] == (k == depth ? at : like->at[k]);
         if (same) return in;

@@ -558,6 +558,7 @@ bool vf_instances(struct verify *v) {
     v->arrival = NULL;
     if (!measure_grids(v)) return false;
     list_instances(v, v->p->first, v->p->count, at, 0);
+    vf_index_instances(v);
     return v->ninst < MAX_CLASSES;
 }
 

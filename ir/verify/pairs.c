@@ -8,15 +8,9 @@ bool vf_share_memory(const et_program *p, int a, int b) {
            s->offset < t->offset + t->max_bytes && t->offset < s->offset + s->max_bytes;
 }
 
-/* Numbers of those accesses of each grid that store. */
-struct stores {
-    int *access, n;
-};
-
-/* Replaces what OUT holds. STORES: of B. */
+/* STORES: of B. */
 static void find_pairs(struct verify *v, const struct vf_grid *a, const struct vf_grid *b,
-                       const struct stores *stores, struct vf_pairs *out) {
-    out->n = 0;
+                       const struct vf_stores *stores, struct vf_pairs *out) {
     for (int i = 0; i < a->naccess; i++)
         for (int n = 0; n < (a->access[i].store ? b->naccess : stores->n); n++) {
             int k = a->access[i].store ? n : stores->access[n];
@@ -28,10 +22,10 @@ static void find_pairs(struct verify *v, const struct vf_grid *a, const struct v
         }
 }
 
-static struct stores *list_stores(struct verify *v) {
-    struct stores *all = et_alloc(v->arena, (size_t)v->p->ngrids * sizeof *all + 1);
+static struct vf_stores *list_stores(struct verify *v) {
+    struct vf_stores *all = et_alloc(v->arena, (size_t)v->p->ngrids * sizeof *all + 1);
     for (int g = 0; g < v->p->ngrids; g++) {
-        struct stores *s = &all[g];
+        struct vf_stores *s = &all[g];
         s->access = et_alloc(v->arena, (size_t)v->grid[g].naccess * sizeof *s->access + 1);
         for (int i = 0; i < v->grid[g].naccess; i++)
             if (v->grid[g].access[i].store) s->access[s->n++] = i;
@@ -39,12 +33,10 @@ static struct stores *list_stores(struct verify *v) {
     return all;
 }
 
-/* By tensor: the grids that touch it, and other tensors of which some lies in the same memory. */
+/* By tensor: the grids that touch it. */
 struct touched {
     int *grid, n, cap;
-    int *other, nothers, cothers;
-    bool stored; /* by any of the grids */
-    int last;    /* 1 + the last grid whose meetings were noted for it */
+    bool stored; /* by any of them */
 };
 
 static struct touched *list_touched(struct verify *v) {
@@ -57,68 +49,76 @@ static struct touched *list_touched(struct verify *v) {
             ET_GROW(v->arena, t->grid, t->n, t->cap);
             t->grid[t->n++] = g;
         }
-    for (int a = 0; a < v->p->ntensors; a++)
-        for (int b = 0; all[a].n && b < v->p->ntensors; b++) {
-            if (!all[b].n || !vf_share_memory(v->p, a, b)) continue;
-            ET_GROW(v->arena, all[a].other, all[a].nothers, all[a].cothers);
-            all[a].other[all[a].nothers++] = b;
-        }
     return all;
 }
 
-static void note_touching(const struct touched *a, const struct touched *b, bool *meets) {
-    for (int k = 0; (a->stored || b->stored) && k < b->n; k++)
-        meets[b->grid[k]] = true;
+static void join(uint64_t *to, const uint64_t *from, int words) {
+    for (int w = 0; w < words; w++)
+        to[w] |= from[w];
 }
 
-/* Sets MEETS for grids that touch memory which G touches, where any of them stores. */
-static void note_meetings(const struct verify *v, struct touched *all, int g, bool *meets) {
-    for (int i = 0; i < v->grid[g].naccess; i++) {
-        struct touched *t = &all[v->grid[g].access[i].tensor];
-        if (t->last == g + 1) continue;
-        t->last = g + 1;
-        note_touching(t, t, meets);
-        for (int k = 0; k < t->nothers; k++)
-            note_touching(t, &all[t->other[k]], meets);
+/* The grids that meet those which touch tensor T. */
+static void meet_at(const struct verify *v, const struct touched *all, int t, uint64_t *out) {
+    for (int o = 0; o < v->p->ntensors && all[t].n; o++) {
+        bool meet =
+            all[o].n && (all[o].stored || all[t].stored) && (o == t || vf_share_memory(v->p, o, t));
+        for (int k = 0; meet && k < all[o].n; k++)
+            vf_set_bit(out, all[o].grid[k]);
     }
 }
 
-const struct vf_pairs *vf_pairs_of(const struct verify *v, int earlier, int later) {
+static void list_meetings(struct verify *v) {
+    const struct touched *all = list_touched(v);
+    size_t words = (size_t)(v->p->ngrids + 63) / 64;
+    uint64_t *at = et_alloc(v->arena, words * sizeof *at + 8);
+    v->meet_words = (int)words;
+    v->meets = et_alloc(v->arena, (size_t)v->p->ngrids * words * sizeof *v->meets + 8);
+    for (int t = 0; t < v->p->ntensors; t++) {
+        memset(at, 0, words * sizeof *at);
+        meet_at(v, all, t, at);
+        for (int k = 0; k < all[t].n; k++)
+            join(v->meets + (size_t)all[t].grid[k] * words, at, (int)words);
+    }
+}
+
+const uint64_t *vf_meets(const struct verify *v, int grid) {
+    return v->meets + (size_t)grid * (size_t)v->meet_words;
+}
+
+static struct vf_met *slot_of(struct verify *v, int64_t key) {
+    if (2 * v->nmet_pairs >= v->cmet_pairs) {
+        struct vf_met *old = v->met_pairs;
+        int n = v->cmet_pairs;
+        v->cmet_pairs = n ? 4 * n : 1024;
+        v->met_pairs = et_alloc(v->arena, (size_t)v->cmet_pairs * sizeof *old);
+        v->nmet_pairs = 0;
+        for (int i = 0; i < n; i++)
+            if (old[i].key) *slot_of(v, old[i].key) = old[i];
+    }
+    uint64_t at = (uint64_t)key * 0x9e3779b97f4a7c15u >> 20, n = (uint64_t)v->cmet_pairs;
+    while (v->met_pairs[at % n].key && v->met_pairs[at % n].key != key)
+        at++;
+    v->nmet_pairs += !v->met_pairs[at % n].key;
+    return &v->met_pairs[at % n];
+}
+
+const struct vf_pairs *vf_pairs_of(struct verify *v, int earlier, int later) {
     static const struct vf_pairs none;
-    const struct vf_row *row = &v->row[earlier];
-    int lo = 0, hi = row->n;
-    while (lo < hi) {
-        int mid = lo + (hi - lo) / 2;
-        if (row->v[mid].later < later)
-            lo = mid + 1;
-        else
-            hi = mid;
+    if (!vf_bit(vf_meets(v, earlier), later)) return &none;
+    int64_t key = (int64_t)earlier * v->p->ngrids + later + 1;
+    struct vf_met *m = slot_of(v, key);
+    if (!m->key) {
+        m->key = key;
+        find_pairs(v, &v->grid[earlier], &v->grid[later], &v->stores[later], &m->pairs);
     }
-    return lo < row->n && row->v[lo].later == later ? &row->v[lo].pairs : &none;
+    return &m->pairs;
 }
 
 void vf_list_pairs(struct verify *v) {
     int n = v->p->ngrids;
-    v->row = et_alloc(v->arena, (size_t)n * sizeof *v->row + 1);
     v->within = et_alloc(v->arena, (size_t)n * sizeof *v->within + 1);
-    struct touched *touched = list_touched(v);
-    const struct stores *stores = list_stores(v);
-    bool *meets = et_alloc(v->arena, (size_t)n + 1);
-    struct vf_pairs found = {0};
-    for (int a = 0; a < n; a++) {
-        memset(meets, 0, (size_t)n);
-        note_meetings(v, touched, a, meets);
-        for (int b = 0; b < n; b++) {
-            if (!meets[b]) continue;
-            find_pairs(v, &v->grid[a], &v->grid[b], &stores[b], &found);
-            if (!found.n) continue;
-            struct vf_met met = {.later = b, .pairs = {NULL, found.n, found.n}};
-            met.pairs.v = et_alloc(v->arena, (size_t)found.n * sizeof *found.v);
-            memcpy(met.pairs.v, found.v, (size_t)found.n * sizeof *found.v);
-            ET_GROW(v->arena, v->row[a].v, v->row[a].n, v->row[a].cap);
-            v->row[a].v[v->row[a].n++] = met;
-        }
-    }
+    v->stores = list_stores(v);
+    list_meetings(v);
     for (int g = 0; g < n; g++) {
         const struct vf_pairs *all = vf_pairs_of(v, g, g);
         struct vf_pairs *half = &v->within[g];

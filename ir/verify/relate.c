@@ -213,10 +213,11 @@ int vs_cut_loop(const struct symbolic *s, int inst) {
 /* The instance of grid G in iteration AT of the loop that LIKE is in; -1: none. */
 static int sibling(const struct symbolic *s, int like, int grid, int at) {
     int loop = s->v->grid[s->v->inst[like].grid].path[0];
-    for (int i = 0; i < s->v->ninst; i++)
-        if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == at && s->v->grid[grid].depth &&
-            s->v->grid[grid].path[0] == loop)
-            return i;
+    const int *of;
+    int n = vf_instances_of(s->v, grid, &of);
+    if (!s->v->grid[grid].depth || s->v->grid[grid].path[0] != loop) return -1;
+    for (int i = 0; i < n; i++)
+        if (s->v->inst[of[i]].at[0] == at) return of[i];
     return -1;
 }
 
@@ -224,10 +225,6 @@ static int sibling(const struct symbolic *s, int like, int grid, int at) {
 
 static bool counts(const struct vs_edge *e, int to, vs_mode m) {
     return e->from < to && !(m == VS_WHOLE && e->cut) && !(m == VS_ALONE && e->between);
-}
-
-static bool bit(const uint64_t *set, int i) {
-    return set[i >> 6] >> (i & 63) & 1;
 }
 
 static void join(const struct symbolic *s, uint64_t *to, const uint64_t *from) {
@@ -245,7 +242,7 @@ static int carried_from(struct symbolic *s, int to, vs_mode m) {
 /* Instance I and those in FED. */
 static void add(const struct symbolic *s, uint64_t *to, int i, const uint64_t *fed) {
     join(s, to, fed);
-    to[i >> 6] |= (uint64_t)1 << (i & 63);
+    vf_set_bit(to, i);
 }
 
 /* FULL: all tasks of which are done before any of TO. FEEDS: each task of which is done before one
@@ -266,7 +263,7 @@ static void make_sets(struct symbolic *s, vs_mode m) {
             const struct vs_edge *e = &s->edge[i];
             if (!counts(e, to, m)) continue;
             join(s, reach, s->reach[m][e->from]);
-            reach[e->from >> 6] |= (uint64_t)1 << (e->from & 63);
+            vf_set_bit(reach, e->from);
             if (!e->rel->told) continue;
             const uint64_t *fed = feeds + 3 * (size_t)e->from * words;
             if (e->rel->feeds) add(s, feeds + 3 * (size_t)to * words, e->from, fed);
@@ -276,14 +273,14 @@ static void make_sets(struct symbolic *s, vs_mode m) {
         int own = carried_from(s, to, m);
         if (own < 0) continue;
         join(s, reach, s->reach[m][own]);
-        reach[own >> 6] |= (uint64_t)1 << (own & 63);
+        vf_set_bit(reach, own);
         join(s, full, s->full[m][own]);
     }
 }
 
-bool vs_is_full(struct symbolic *s, int from, int to, vs_mode m) {
+const uint64_t *vs_full(struct symbolic *s, int to, vs_mode m) {
     make_sets(s, m);
-    return bit(s->full[m][to], from);
+    return s->full[m][to];
 }
 
 /* Tiles that agree on all coordinates, but for those in OPEN, in which the earlier may be less. */
@@ -360,9 +357,9 @@ const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mod
     r = et_alloc(s->arena, sizeof *r);
     if (from == to) {
         vs_add_piece(r, own_piece(s, to));
-    } else if (bit(s->full[m][to], from)) {
+    } else if (vf_bit(s->full[m][to], from)) {
         vs_add_piece(r, (struct vs_piece){0, NULL});
-    } else if (s->depth < DEEP && bit(s->reach[m][to], from)) {
+    } else if (s->depth < DEEP && vf_bit(s->reach[m][to], from)) {
         s->depth++;
         for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next)
             if (vs_is_told(s, i, to, m) && s->edge[i].from == from) vs_add_all(r, s->edge[i].rel);
@@ -383,9 +380,10 @@ const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mod
 
 bool vs_carries(struct symbolic *s, int grid) {
     if (s->carries[grid]) return s->carries[grid] > 0;
-    int a = -1;
-    for (int i = 0; i < s->v->ninst && a < 0; i++)
-        if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == 1) a = i;
+    const int *of;
+    int a = -1, n = vf_instances_of(s->v, grid, &of);
+    for (int i = 0; i < n && a < 0; i++)
+        if (s->v->inst[of[i]].at[0] == 1) a = of[i];
     int b = a < 0 ? -1 : sibling(s, a, grid, 2);
     if (b < 0) return false;
     const struct vs_relation *r = vs_before(s, a, b, VS_LOCAL);

@@ -57,6 +57,7 @@ static bool set_up(struct symbolic *s) {
     list(s, v->p->first, v->p->count, at, 0);
     if (v->ninst > MAX_INSTANCES)
         return vs_fail(s, "more than %d tasks in iterations of loops", MAX_INSTANCES);
+    vf_index_instances(v);
     v->met += (int64_t)v->ninst * v->ninst / 2;
     size_t n = (size_t)v->ninst + 1;
     s->words = (v->ninst + 63) / 64;
@@ -202,7 +203,7 @@ static bool check_pair(struct symbolic *s, int i, int j, const struct vf_pair *p
     const struct vf_access *a = &s->v->grid[s->v->inst[i].grid].access[p->a];
     const struct vf_access *b = &s->v->grid[s->v->inst[j].grid].access[p->b];
     s->v->report->pairs++;
-    if (!b->early && vs_is_full(s, i, j, m)) return true;
+    if (!b->early && vf_bit(vs_full(s, j, m), i)) return true;
     vl_sys *q = vs_system(s);
     push_conflict(s, q, i, j, a, b, m == VS_LOCAL);
     if (!b->early && is_awaited(s, q, i, j, m)) return true;
@@ -212,20 +213,27 @@ static bool check_pair(struct symbolic *s, int i, int j, const struct vf_pair *p
     return vs_ordered(s, q, i, j, m, b) || unordered(s, i, j, a, b);
 }
 
-/* What is done in the same iteration of a loop that was cut: instances from FROM's loop that hand
- * on, FROM itself among them; FROM alone where there is no such loop. */
-static int handed_on(struct symbolic *s, int inst, int *out, bool later) {
-    int loop = vs_cut_loop(s, inst), n = 0;
-    if (loop < 0) {
-        out[n++] = inst;
-        return n;
-    }
-    for (int k = 0; k < s->v->ninst; k++) {
-        int i = k == 0 ? inst : k <= inst ? k - 1 : k;
-        if (vs_cut_loop(s, i) == loop && s->v->inst[i].at[0] == s->v->inst[inst].at[0] &&
-            (later ? i >= inst : i <= inst) && vs_carries(s, s->v->inst[i].grid))
-            out[n++] = i;
-    }
+static bool is_beside(const struct symbolic *s, int inst, int other) {
+    return other >= 0 && other < s->v->ninst && vs_cut_loop(s, other) == vs_cut_loop(s, inst) &&
+           s->v->inst[other].at[0] == s->v->inst[inst].at[0];
+}
+
+static bool hands_on(struct symbolic *s, int inst) {
+    return vs_cut_loop(s, inst) < 0 || vs_carries(s, s->v->inst[inst].grid);
+}
+
+/* What is done in the same iteration of a loop that was cut, which stand side by side: instances
+ * from INST's loop that hand on, INST itself first; INST alone where there is no such loop. */
+static int handed_on(struct symbolic *s, int inst, int **out, bool later) {
+    int from = inst, end = inst, n = 0;
+    while (vs_cut_loop(s, inst) >= 0 && !later && is_beside(s, inst, from - 1))
+        from--;
+    while (vs_cut_loop(s, inst) >= 0 && later && is_beside(s, inst, end + 1))
+        end++;
+    *out = et_alloc(s->scratch, (size_t)(end - from + 1) * sizeof **out);
+    if (hands_on(s, inst)) (*out)[n++] = inst;
+    for (int i = from; i <= end; i++)
+        if (i != inst && hands_on(s, i)) (*out)[n++] = i;
     return n;
 }
 
@@ -234,10 +242,7 @@ static int handed_on(struct symbolic *s, int inst, int *out, bool later) {
 static bool check_middle(struct symbolic *s, int i, int j, const struct vf_pair *p) {
     const struct vf_access *a = &s->v->grid[s->v->inst[i].grid].access[p->a];
     const struct vf_access *b = &s->v->grid[s->v->inst[j].grid].access[p->b];
-    int *x = et_alloc(s->arena, (size_t)(s->v->ninst + 1) * sizeof *x),
-        nx = handed_on(s, i, x, true);
-    int *y = et_alloc(s->arena, (size_t)(s->v->ninst + 1) * sizeof *y),
-        ny = handed_on(s, j, y, false);
+    int *x, nx = handed_on(s, i, &x, true), *y, ny = handed_on(s, j, &y, false);
     struct vs_relation all = *vs_before(s, i, j, VS_ALONE);
     for (int k = 0; k < nx && !b->early; k++)
         for (int l = 0; l < ny && (!all.n || all.piece[0].n); l++) {
@@ -267,7 +272,7 @@ static bool stands_for_middle(const struct symbolic *s, int inst, bool first) {
 static bool check_instances(struct symbolic *s, int i, int j) {
     const struct verify *v = s->v;
     const struct vf_inst *a = &v->inst[i], *b = &v->inst[j];
-    const struct vf_pairs *p = vf_pairs_of(v, a->grid, b->grid);
+    const struct vf_pairs *p = vf_pairs_of(s->v, a->grid, b->grid);
     int la = vs_cut_loop(s, i), lb = vs_cut_loop(s, j);
     bool same = la >= 0 && la == lb;
     if (!p->n || vf_translated(v, a, b)) return true;
@@ -321,14 +326,99 @@ static bool check_within(struct symbolic *s, int i) {
     return true;
 }
 
-static bool check_order(struct symbolic *s) {
-    bool ok = true;
-    for (int j = 0; j < s->v->ninst && ok; j++) {
-        for (int i = 0; i <= j && ok; i++) {
-            et_arena_mark before = et_arena_set_mark(s->scratch);
-            ok = i < j ? check_instances(s, i, j) : check_within(s, j);
-            et_arena_release(s->scratch, before);
+/* ---- which pairs there is something to ask about ---- */
+
+/* Sets of instances. Most of those that meet an instance in memory are full before it, and need no
+ * look one by one. */
+struct asked {
+    uint64_t **meets;     /* by grid: those that meet it; made when needed */
+    uint64_t *cut, *last; /* in loops that were cut; standing for the last of what was */
+    uint64_t *loose;      /* the latter, where they do not hand on */
+    uint64_t *now;        /* to be asked about with the instance that is the later */
+    int first;            /* of the loop that it is in, where that was cut */
+};
+
+static void start_asking(struct symbolic *s, struct asked *a) {
+    size_t bytes = (size_t)s->words * sizeof *a->now + 8;
+    *a = (struct asked){.cut = et_alloc(s->arena, bytes),
+                        .last = et_alloc(s->arena, bytes),
+                        .loose = et_alloc(s->arena, bytes),
+                        .now = et_alloc(s->arena, bytes)};
+    a->meets = et_alloc(s->arena, (size_t)(s->v->p->ngrids + 1) * sizeof *a->meets);
+    for (int i = 0; i < s->v->ninst; i++) {
+        if (vs_cut_loop(s, i) < 0) continue;
+        vf_set_bit(a->cut, i);
+        if (!stands_for_middle(s, i, false)) continue;
+        vf_set_bit(a->last, i);
+        if (!hands_on(s, i)) vf_set_bit(a->loose, i);
+    }
+}
+
+static const uint64_t *meeting(struct symbolic *s, struct asked *a, int grid) {
+    const struct verify *v = s->v;
+    if (a->meets[grid]) return a->meets[grid];
+    uint64_t *out = a->meets[grid] = et_alloc(s->arena, (size_t)s->words * sizeof *out + 8);
+    const uint64_t *grids = vf_meets(v, grid);
+    for (int w = 0; w < v->meet_words; w++)
+        for (uint64_t left = grids[w]; left; left &= left - 1) {
+            const int *of;
+            int n = vf_instances_of(v, 64 * w + __builtin_ctzll(left), &of);
+            for (int k = 0; k < n; k++)
+                vf_set_bit(out, of[k]);
         }
+    return out;
+}
+
+static bool any_early(const struct vf_grid *g) {
+    bool any = false;
+    for (int i = 0; i < g->naccess; i++)
+        any |= g->access[i].early;
+    return any;
+}
+
+/* Of word W those bits that stand for numbers below END. */
+static uint64_t below(int w, int end) {
+    return end >= 64 * (w + 1) ? ~(uint64_t)0
+           : end <= 64 * w     ? 0
+                               : ((uint64_t)1 << (end - 64 * w)) - 1;
+}
+
+/* All that meet J and come before it, but those full before it. Of loops that were cut, what stands
+ * for the middle must hand on, too, to be ordered by that (check_middle). */
+static void list_asked(struct symbolic *s, struct asked *a, int j) {
+    const uint64_t *meets = meeting(s, a, s->v->inst[j].grid);
+    bool cut = vs_cut_loop(s, j) >= 0, middle = !cut || stands_for_middle(s, j, true);
+    if (!cut || !j || vs_cut_loop(s, j - 1) != vs_cut_loop(s, j)) a->first = j;
+    for (int w = 0; w < s->words; w++)
+        a->now[w] = meets[w] & below(w, j);
+    if (any_early(&s->v->grid[s->v->inst[j].grid])) return;
+    const uint64_t *whole = vs_full(s, j, VS_WHOLE), *local = cut ? vs_full(s, j, VS_LOCAL) : NULL;
+    bool loose = middle && !hands_on(s, j);
+    for (int w = 0; w < s->words; w++) {
+        uint64_t keep = ~whole[w], outside = below(w, a->first);
+        if (middle) keep |= loose ? ~a->cut[w] | a->last[w] : a->loose[w];
+        if (cut) keep = (keep & outside) | (~local[w] & ~outside);
+        a->now[w] &= keep;
+    }
+}
+
+static bool check_order(struct symbolic *s) {
+    struct asked a;
+    bool ok = true;
+    et_arena_mark start = et_arena_set_mark(s->scratch);
+    start_asking(s, &a);
+    et_arena_release(s->scratch, start);
+    for (int j = 0; j < s->v->ninst && ok; j++) {
+        et_arena_mark before = et_arena_set_mark(s->scratch);
+        list_asked(s, &a, j);
+        for (int w = 0; w < s->words; w++)
+            for (uint64_t left = a.now[w]; left && ok; left &= left - 1) {
+                et_arena_mark pair = et_arena_set_mark(s->scratch);
+                ok = check_instances(s, 64 * w + __builtin_ctzll(left), j);
+                et_arena_release(s->scratch, pair);
+            }
+        ok = ok && check_within(s, j);
+        et_arena_release(s->scratch, before);
     }
     return ok;
 }

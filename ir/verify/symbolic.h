@@ -156,7 +156,8 @@ bool vs_ordered(struct symbolic *, vl_sys *q, int from, int to, vs_mode, const s
 /* Every solution of Q is in a piece from number PIECE on. */
 bool vs_covered(struct symbolic *, vl_sys *q, const struct vs_relation *, int piece);
 const struct vs_relation *vs_before(struct symbolic *, int from, int to, vs_mode);
-bool vs_is_full(struct symbolic *, int from, int to, vs_mode);
+/* The set of instances all tasks of which are done before any task of TO. */
+const uint64_t *vs_full(struct symbolic *, int to, vs_mode);
 bool vs_carries(struct symbolic *, int grid);
 /* The loop around the grid that is shortened, or -1. */
 int vs_cut_loop(const struct symbolic *, int inst);

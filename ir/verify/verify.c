@@ -486,6 +486,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
+    vf_index_events(&v);
     bool ok = check_tags(&v) && check_orders(&v) && check_streams(&v) && check_host(&v) &&
               vf_layout(&v) && vf_promises(&v) &&
               et_verify_steps(p, d, opt->step_work, &report.step_work);
