@@ -74,7 +74,8 @@ static void widen_over_loops(struct plan *m) {
 
 static bool overlap(const struct plan *m, int a, int b) {
     const et_tensor *t = m->p->tensors;
-    if (et_model_of(m->p->g, t[a].name) != et_model_of(m->p->g, t[b].name)) return true;
+    if (m->p->g->nmodels && et_model_of(m->p->g, t[a].name) != et_model_of(m->p->g, t[b].name))
+        return true;
     return m->live[a].first <= m->live[b].last + DISTANCE &&
            m->live[b].first <= m->live[a].last + DISTANCE;
 }

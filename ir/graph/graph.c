@@ -217,27 +217,41 @@ et_value et_graph_node_before(et_graph *g, int loop, int *at, const et_op *op, e
     return result;
 }
 
-static bool is_symbol(const et_graph *g, const char *name) {
-    for (int s = 0; s < et_sym_count(g->exprs); s++)
-        if (strcmp(et_sym_name(g->exprs, s), name) == 0) return true;
-    return false;
+struct taken {
+    const char *name;
+};
+
+static void take(et_graph *g, const char *name) {
+    if (et_table_find(&g->taken.names, name)) return;
+    struct taken *t = et_alloc(g->arena, sizeof *t);
+    t->name = name;
+    g->taken.noted++;
+    et_table_add(g->arena, &g->taken.names, t);
 }
 
-static bool is_loop(const et_graph *g, const char *name) {
-    for (int l = 0; l < g->nloops; l++)
-        if (strcmp(et_var_name(g->exprs, g->loops[l].var), name) == 0) return true;
-    return false;
+/* By a symbol, or by a loop. */
+static bool is_taken(et_graph *g, const char *name) {
+    while (g->taken.syms < et_sym_count(g->exprs))
+        take(g, et_sym_name(g->exprs, g->taken.syms++));
+    while (g->taken.loops < g->nloops)
+        take(g, et_var_name(g->exprs, g->loops[g->taken.loops++].var));
+    return et_table_find(&g->taken.names, name);
+}
+
+void et_graph_renamed(et_graph *g) {
+    g->taken.names = (et_table){0};
+    g->taken.syms = g->taken.loops = 0;
 }
 
 static const char *loop_label(et_graph *g, const char *name) {
     const char *label = name;
-    for (int n = 2; is_symbol(g, label) || is_loop(g, label); n++)
+    for (int n = 2; is_taken(g, label); n++)
         label = et_printf(g->arena, "%s.%d", name, n);
     return label;
 }
 
 int et_graph_var(et_graph *g, const char *name, et_expr extent) {
-    while (is_symbol(g, name) || is_loop(g, name))
+    while (is_taken(g, name))
         name = et_printf(g->arena, "%s_", name);
     return et_var_add(g->exprs, name, extent);
 }
@@ -435,7 +449,7 @@ int et_node_var(et_graph *g, const et_node *n, int which, const char *name, et_e
     char unique[64];
     do
         snprintf(unique, sizeof unique, k > 1 ? "%s%d" : "%s", name, k);
-    while (k++, is_symbol(g, unique) || et_var_named(g->exprs, unique));
+    while (k++, is_taken(g, unique) || et_var_named(g->exprs, unique));
     own->vars[which] = et_var_add(g->exprs, unique, extent);
     g->numbered.name = name;
     g->numbered.next = k;

@@ -8,6 +8,7 @@
 
 #include "ir/base/diag.h"
 #include "ir/base/dtype.h"
+#include "ir/base/table.h"
 #include "ir/expr/expr.h"
 
 typedef struct {
@@ -181,6 +182,11 @@ typedef struct et_graph {
         const char *name; /* as et_node_var was last given */
         int next, vars;
     } numbered;
+    struct {
+        et_table names; /* of so many symbols and variables of loops: no other variable has them */
+        int syms, loops;
+        int64_t noted; /* so many ever: it grows whenever memory is taken for them */
+    } taken;
     int building; /* the model that what is added belongs to */
     int devices; /* that run it together, each on its parts of what is cut; 0: one runs all of it */
 } et_graph;
@@ -266,6 +272,9 @@ double et_attr_float(const et_node *, const char *name, double otherwise);
 
 /* A variable called NAME, with something appended where a symbol or a loop has that name. */
 int et_graph_var(et_graph *, const char *name, et_expr extent);
+/* To be called where a loop's variable was renamed or replaced, where loops are those of a copy,
+ * and before memory that was allocated since names were noted (et_graph.taken) is free again. */
+void et_graph_renamed(et_graph *);
 
 /* The variable number WHICH of the lowered form of N, ranging over [0, extent): made at the first
  * call, the same one ever after, so that lowering a node twice gives the same expression. No other

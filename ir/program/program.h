@@ -101,6 +101,14 @@ typedef struct {
     et_value value, left; /* of the graph: the product and its left operand; none when parsed */
 } et_product;
 
+/* The tensors that the rows of a product come from (passes/tile/rows.c). */
+enum { ET_ROWS_TENSORS = 16 };
+typedef struct {
+    et_expr a, b;                   /* its operands when they were looked at */
+    bool routed;                    /* a tensor decides which of B's elements are multiplied */
+    int n, tensor[ET_ROWS_TENSORS]; /* in ascending order; more are only counted */
+} et_rows;
+
 /* How a task should be given to workgroups where the schedule is hybrid. */
 typedef enum { ET_HINT_NONE, ET_HINT_STATIC, ET_HINT_DYNAMIC } et_hint;
 const char *et_hint_name(et_hint); /* "static", "dynamic" */
@@ -141,6 +149,8 @@ typedef struct {
     et_expr value; /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */
     et_product product[ET_MAX_ACC];
     int nproduct;
+    et_rows rows; /* of the first product, as last found */
+    int item;     /* of the program: where it was found last; a place to look at first */
 
     /* ATTEND, axes (query, head, d): the parts of ir/graph/attention.h over the axes and pvar. Keys
      * and values are over gvar in place of the head: SHARED heads one after another have the same,

@@ -14,11 +14,11 @@ static void add_load(const et_assign_problem *p, int range, double us, double lo
         if (p->units[range] >> u & 1) load[u] += us;
 }
 
-static int segment_of(const et_assign_model *m, int g) {
-    int s = 0;
-    while (g >= m->segments[s].first + m->segments[s].count)
-        s++;
-    return s;
+/* The segment of group G, from segment AT on, which is no later one. */
+static int segment_of(const et_assign_model *m, int g, int at) {
+    while (g >= m->segments[at].first + m->segments[at].count)
+        at++;
+    return at;
 }
 
 static int64_t budget_of(const et_assign_model *m) {
@@ -160,19 +160,17 @@ bool et_assign_partition(const et_assign_problem *p, et_arena *a, et_assignment 
 
 /* May group G of the model have range R, those before it as chosen? A loop's groups keep to the
  * range of its first group where changes in every iteration would not fit. */
-static bool fits(const et_assign_problem *p, const et_assign_model *m, const int *range, int g,
-                 int r, int changes) {
-    const et_assign_segment *sg = &m->segments[segment_of(m, g)];
+static bool fits(const et_assign_problem *p, const et_assign_model *m, const et_assign_segment *sg,
+                 const int *range, int g, int r, int changes) {
     if (!(m->us[g * p->nranges + r] < INFINITY)) return false;
     if (g == 0 || range[g - 1] == r) return true;
     return changes + (g == sg->first ? 1 : 2 * sg->trips) <= budget_of(m);
 }
 
 /* The completions and loads so far, were this group there. */
-static double with_group(const et_assign_problem *p, int i, int g, int r, const int *range,
-                         const double *us, const double *load) {
+static double with_group(const et_assign_problem *p, int i, int trips, int g, int r,
+                         const int *range, const double *us, const double *load) {
     const et_assign_model *m = &p->models[i];
-    int trips = m->segments[segment_of(m, g)].trips;
     double mine = m->us[g * p->nranges + r] * trips, t = 0;
     double move = g ? move_us(p, m, g - 1, range[g - 1], r) * trips : 0;
     for (int u = 0; u < p->nunits; u++)
@@ -184,21 +182,23 @@ bool et_assign_greedy(const et_assign_problem *p, et_arena *a, et_assignment *ou
     assign_new(p, a, out);
     double load[ET_ASSIGN_UNITS] = {0};
     int *changes = et_alloc(a, (size_t)p->nmodels * sizeof *changes), longest = 0;
+    int *segment = et_alloc(a, (size_t)p->nmodels * sizeof *segment);
     for (int i = 0; i < p->nmodels; i++)
         longest = p->models[i].ngroups > longest ? p->models[i].ngroups : longest;
     for (int g = 0; g < longest; g++)
         for (int i = 0; i < p->nmodels; i++) {
             const et_assign_model *m = &p->models[i];
             if (g >= m->ngroups) continue;
+            segment[i] = segment_of(m, g, segment[i]);
+            const et_assign_segment *sg = &m->segments[segment[i]];
             double best = INFINITY;
             int take = -1;
             for (int r = 0; r < p->nranges; r++) {
-                if (!fits(p, m, out->range[i], g, r, changes[i])) continue;
-                double t = with_group(p, i, g, r, out->range[i], out->us, load);
+                if (!fits(p, m, sg, out->range[i], g, r, changes[i])) continue;
+                double t = with_group(p, i, sg->trips, g, r, out->range[i], out->us, load);
                 if (t < best) best = t, take = r;
             }
             if (take < 0) return et_assign_partition(p, a, out); /* it spent the budget too early */
-            const et_assign_segment *sg = &m->segments[segment_of(m, g)];
             bool change = g && out->range[i][g - 1] != take;
             double us = m->us[g * p->nranges + take] * sg->trips;
             out->range[i][g] = take;

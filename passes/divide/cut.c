@@ -246,7 +246,8 @@ static void trim(struct staging *t, int s) {
     const char *name = et_var_name(g->exprs, l.was);
     et_var_rename(g->exprs, l.was, et_printf(g->arena, "%s.all", name));
     loop->trips = et_int(g->exprs, to - from);
-    loop->var = et_graph_var(g, name, loop->trips);
+    loop->var = et_var_add(g->exprs, name, loop->trips);
+    et_graph_renamed(g);
     loop->hi = loop->lo + to;
     loop->lo += from;
     l.var = et_var(g->exprs, loop->var);

@@ -128,7 +128,7 @@ static void look(const struct many *m, int from, int to, int carried) {
     bool apply = carried < 0 || (g[from].loop == g[to].loop && carried == g[to].loop);
     const struct before *b = &m->of[to];
     if (carried >= 0) events_find_far(e, from, to, carried);
-    apply &= !events_exchanged(e, from, to);
+    if (apply && e->p->g->devices) apply = !events_exchanged(e, from, to);
     if (apply && has(carried < 0 ? b->all : b->last_all, from)) return;
     int first = e->nedges;
     events_find_edge(e, from, to, carried);

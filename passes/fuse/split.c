@@ -138,7 +138,7 @@ static bool may_be_cut(const et_lowering *lo, const et_group *gr, const et_pass_
     for (int d = 0; d < gr->rank; d++)
         if (gr->tile[d]) return false;
     et_tiler t = {.p = lo->p, .opt = opt, .x = lo->g->exprs};
-    return et_is_int(x, et_var_extent(x, p->k), &k) && !et_tile_sums_k(&t, gr);
+    return et_is_int(x, et_var_extent(x, p->k), &k) && k >= 2 * LEAST_K && !et_tile_sums_k(&t, gr);
 }
 
 /* ---- the cut ---- */

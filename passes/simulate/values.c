@@ -200,6 +200,7 @@ static et_graph *cut(struct slice *s, et_arena *a) {
         if (!s->given[v] && g->vals[v].kind != ET_V_CONST) g->vals[v].kind = ET_V_NODE;
     }
     g->body = keep(s, a, &s->g->body, g->loops);
+    et_graph_renamed(g);
     return g;
 }
 

@@ -20,10 +20,11 @@ static double columns(const et_program *p, const et_group *gr) {
 }
 
 double et_tile_cus_by_columns(const et_program *p, const et_group *gr, double cus) {
+    et_rows rows = et_tile_rows_of(p, gr);
     double own = columns(p, gr), all = 0;
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *o = &p->groups[g];
-        if (o == gr || (o->nproduct && et_tile_same_rows(p, o, gr))) all += columns(p, o);
+        if (o == gr || et_tile_same_rows(p, g, gr, &rows)) all += columns(p, o);
     }
     if (all < own) all = own; /* a group that is tried is none of the program's */
     return cus * own / all < 1 ? 1 : cus * own / all;
@@ -47,10 +48,11 @@ double et_tile_pool_us(et_program *p, const et_group *gr, const et_grid_cost *ow
     enum { LATE_PART = 8 };
     struct pool o = {.cus = m->cus, .busy = calloc((size_t)m->cus, sizeof *o.busy)};
     double latency = ET_DEPENDENT_LOADS * m->latency_us, mine = columns(p, gr), most = 0;
+    et_rows rows = et_tile_rows_of(p, gr);
     if (!o.busy) et_no_memory();
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *of = &p->groups[g];
-        if (of != gr && !et_tile_same_rows(p, of, gr)) continue;
+        if (of != gr && !et_tile_same_rows(p, g, gr, &rows)) continue;
         et_grid_cost c = *own;
         bool known = of < gr && g < p->ngrids;
         double share = known ? 1 : columns(p, of) / mine;

@@ -78,13 +78,21 @@ static void deal_out(const double *work, int *tiles, int n, int cus) {
     }
 }
 
+/* The item that is the group; -1: it is none of the program's. */
+static int item_of(const et_program *p, const et_group *gr) {
+    if (!p->ngroups || gr < p->groups || gr >= p->groups + p->ngroups) return -1;
+    int group = (int)(gr - p->groups), *item = &p->groups[group].item;
+    for (int i = 0; i < p->nitems; i++, *item = *item + 1 < p->nitems ? *item + 1 : 0)
+        if (*item < p->nitems && p->items[*item].kind == ET_P_GRID &&
+            p->items[*item].index == group)
+            return *item;
+    return -1;
+}
+
 int et_tile_own_cus(const et_program *p, const et_group *gr, int cus) {
-    int item = 0, tiles[MOST_BESIDE];
+    int item = item_of(p, gr), tiles[MOST_BESIDE];
     double each[MOST_BESIDE];
-    while (item < p->nitems &&
-           (p->items[item].kind != ET_P_GRID || &p->groups[p->items[item].index] != gr))
-        item++;
-    if (item == p->nitems || !joins(p, item, 0, 0, gr)) return cus;
+    if (item < 0 || !joins(p, item, 0, 0, gr)) return cus;
     int from = item, to = item + 1;
     while (from > 0 && to - from < MOST_BESIDE && joins(p, from - 1, from, to, gr))
         from--;

@@ -1,25 +1,26 @@
 /* rows.c - which groups multiply the same rows. */
 #include "passes/tile/tiler.h"
-
-enum { MOST = 16 };
+#include <string.h>
 
 struct reads {
     const et_exprs *x;
-    int tensor[MOST], n;
+    et_rows *rows;
 };
 
-static bool has(const struct reads *r, int tensor) {
-    for (int i = 0; i < r->n; i++)
-        if (r->tensor[i] == tensor) return true;
-    return false;
-}
-
+/* In ascending order. */
 static void read(void *ctx, et_expr e) {
-    struct reads *r = ctx;
-    const et_node_x *n = et_x(r->x, e);
-    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR || has(r, n->i)) return;
-    if (r->n < MOST) r->tensor[r->n] = n->i;
+    const struct reads *of = ctx;
+    et_rows *r = of->rows;
+    const et_node_x *n = et_x(of->x, e);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    int known = r->n < ET_ROWS_TENSORS ? r->n : ET_ROWS_TENSORS, at = 0;
+    while (at < known && r->tensor[at] < n->i)
+        at++;
+    if (at < known && r->tensor[at] == n->i) return;
     r->n++;
+    if (known == ET_ROWS_TENSORS) return;
+    memmove(r->tensor + at + 1, r->tensor + at, (size_t)(known - at) * sizeof *r->tensor);
+    r->tensor[at] = n->i;
 }
 
 static bool is_route(const void *exprs, et_expr e) {
@@ -29,21 +30,22 @@ static bool is_route(const void *exprs, et_expr e) {
     return false;
 }
 
-/* Does a tensor decide which of its right operand's elements are multiplied? */
-static bool is_routed(const et_exprs *x, const et_product *p) {
-    return et_expr_any(x, p->b, is_route, x);
+et_rows et_tile_rows_of(const et_program *p, const et_group *gr) {
+    const et_exprs *x = p->g->exprs;
+    const et_product *of = &gr->product[0];
+    if (!gr->nproduct) return (et_rows){0};
+    if (et_expr_eq(gr->rows.a, of->a) && et_expr_eq(gr->rows.b, of->b)) return gr->rows;
+    et_rows r = {.a = of->a, .b = of->b, .routed = et_expr_any(x, of->b, is_route, x)};
+    et_walk(x, of->a, read, &(struct reads){x, &r});
+    return r;
 }
 
-bool et_tile_same_rows(const et_program *p, const et_group *a, const et_group *b) {
-    const et_exprs *x = p->g->exprs;
-    struct reads ra = {.x = x}, rb = {.x = x};
-    if (!a->nproduct || !b->nproduct || a->loop != b->loop) return false;
-    et_walk(x, a->product[0].a, read, &ra);
-    et_walk(x, b->product[0].a, read, &rb);
+bool et_tile_same_rows(const et_program *p, int other, const et_group *gr, const et_rows *rows) {
+    et_group *o = &p->groups[other];
+    if (!o->nproduct || !gr->nproduct || o->loop != gr->loop) return false;
+    if (!et_expr_eq(o->rows.a, o->product[0].a) || !et_expr_eq(o->rows.b, o->product[0].b))
+        o->rows = et_tile_rows_of(p, o);
     /* What is routed waits for the router, which multiplies the same rows. */
-    bool same = ra.n == rb.n && ra.n <= MOST &&
-                is_routed(x, &a->product[0]) == is_routed(x, &b->product[0]);
-    for (int i = 0; same && i < ra.n; i++)
-        same = has(&rb, ra.tensor[i]);
-    return same;
+    return o->rows.n == rows->n && rows->n <= ET_ROWS_TENSORS && o->rows.routed == rows->routed &&
+           !memcmp(o->rows.tensor, rows->tensor, (size_t)rows->n * sizeof *rows->tensor);
 }

@@ -215,9 +215,14 @@ void et_tile_sums(const et_tiler *common) {
     follow(common);
     if (common->opt->quick) return;
     for (int i = 0; i < p->ngroups && tried < MOST_TRIED; i++) {
-        int64_t k = et_tile_sums_k(common, &p->groups[i]);
-        if (et_tile_sums_order(common, &p->groups[i], 0)) continue;
-        if (k < 2 * LEAST_K) continue;
+        const et_group *gr = &p->groups[i];
+        int64_t k;
+        bool long_enough =
+            gr->nproduct &&
+            et_is_int(p->g->exprs, et_var_extent(p->g->exprs, gr->product[0].k), &k) &&
+            k >= 2 * LEAST_K;
+        if (!long_enough || et_tile_sums_order(common, gr, 0) || !et_tile_sums_k(common, gr))
+            continue;
         tried++;
         int parts = parts_of(common, i, k);
         if (parts > 1) cut(p, i, parts);

@@ -100,8 +100,10 @@ bool et_tile_own_rows(const et_tiler *, const et_step *);
  * an element of it, says which batch. */
 et_expr et_tiler_operand(et_tiler *, const et_product *, const et_node_x *leaf, bool left,
                          et_expr at, et_expr k);
-/* Do the first products of both groups, in one loop, read the same tensors on the left? */
-bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
+/* The tensors that the first product reads on the left. */
+et_rows et_tile_rows_of(const et_program *, const et_group *);
+/* Does the first product of group number OTHER, in the same loop, read ROWS, which are GR's? */
+bool et_tile_same_rows(const et_program *, int other, const et_group *gr, const et_rows *rows);
 
 /* ---- pool.c ---- */
 /* Of so many CUS the part of a group whose products have the same rows as those of other groups of

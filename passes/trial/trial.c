@@ -37,6 +37,7 @@ void et_trial_begin(et_trial *t, et_graph *g, const et_program *from, const et_p
     t->before.g = g;
     t->before.nvars = et_var_count(g->exprs);
     t->before.diags = g->diags;
+    t->before.noted = g->taken.noted;
     memcpy(t->before.model, g->model, sizeof g->model);
     t->before.exprs = et_exprs_set_mark(g->exprs);
     g->diags = et_diags_create(g->arena);
@@ -61,5 +62,6 @@ void et_trial_end(et_trial *t) {
     g->diags = t->before.diags;
     memcpy(g->model, t->before.model, sizeof g->model);
     forget_variables(g, t->before.nvars);
+    if (g->taken.noted != t->before.noted) et_graph_renamed(g); /* its memory goes */
     et_exprs_release(g->exprs, t->before.exprs);
 }

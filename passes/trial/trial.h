@@ -27,6 +27,7 @@ typedef struct {
         et_graph *g;
         et_exprs_mark exprs;
         int nvars;
+        int64_t noted;
         et_diags *diags;
         et_model model[ET_MAX_MODELS];
     } before;
