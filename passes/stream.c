@@ -279,6 +279,7 @@ static void widen(et_program *p, const et_grid *g, const et_machine *m) {
     et_product_use by = et_product_use_of(p, f, s, m);
     int64_t k;
     if (s->stage_a < 0 || by.rows != ET_ROWS_STAGED || !by.chunk ||
+        et_x(p->g->exprs, s->kextent)->op != ET_X_SELECT ||
         !et_is_int(p->g->exprs, et_var_extent(p->g->exprs, s->kvar), &k))
         return;
     et_local *a = &f->locals[s->stage_a];
