@@ -159,9 +159,9 @@ extern const struct etrt_driver etrt_hsa_driver, etrt_cuda_driver, etrt_null_dri
 
 /* ---- the same for all devices: driver.c ---- */
 
-/* The number after the colon of a specification such as "hsa:1"; 0 where there is none. */
 /* Handles that are opened share a context (etrt_devices_share). */
 extern atomic_bool etrt_sharing;
+/* The number after the colon of a specification such as "hsa:1"; 0 where there is none. */
 etrt_status etrt_spec_number(const char *spec, int *out);
 
 /* All but the specification. */

@@ -1,5 +1,5 @@
 /* SCAN steps: states of every size and place, few and many results, rows of several sequences and
- * of none, with and without what is seen; and in chunks, by matrix products. */
+ * of none, with and without what is seen; in chunks, by matrix products; and in windows. */
 #include "ir/product/scan.h"
 #include "tests/targets/codegen/kit.h"
 #include "tests/targets/codegen/suites.h"
@@ -10,6 +10,18 @@ struct shape {
     bool looks, fresh, keep, last; /* LAST: the element is the state's last index */
     int live;                      /* of `width`; 0: all */
 };
+
+/* Over N rows, RESULTS of each and ELEMENTS of the state of each, which LANES share. */
+static et_step *scan_step(kit *k, et_func *f, et_expr N, int results, int elements, int lanes) {
+    et_step *s = kit_step(k, f, ET_STEP_SCAN);
+    s->nvars = 1;
+    s->vars[0] = kit_var(k, "w", results);
+    s->rvar = et_var_add(k->x, "i", N);
+    s->rextent = N;
+    s->evar = kit_var(k, "j", elements);
+    s->lanes = lanes;
+    return s;
+}
 
 /* 1, and a little from a tensor: what is carried neither grows nor dies away. */
 static et_expr decay(et_exprs *x, et_expr e) {
@@ -46,13 +58,7 @@ static void scan(const struct shape *c) {
     int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
     int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
     et_func *f = kit_func(&k, "scan", 1);
-    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
-    s->nvars = 1;
-    s->vars[0] = kit_var(&k, "w", c->width);
-    s->rvar = et_var_add(x, "i", N);
-    s->rextent = N;
-    s->evar = kit_var(&k, "j", c->size);
-    s->lanes = c->lanes;
+    et_step *s = scan_step(&k, f, N, c->width, c->size, c->lanes);
     et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
     et_expr j = et_var(x, s->evar), at = kit_at(&k, slot, 1, &i);
     if (live < c->width) s->mask = et_op2(x, ET_X_LT, w, W);
@@ -126,13 +132,7 @@ static void chunks(const struct chunked *c) {
     int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
     int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
     et_func *f = kit_func(&k, "chunks", 1);
-    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
-    s->nvars = 1;
-    s->vars[0] = kit_var(&k, "w", c->results);
-    s->rvar = et_var_add(x, "i", N);
-    s->rextent = N;
-    s->evar = kit_var(&k, "j", c->size);
-    s->lanes = k.p->workgroup / c->results;
+    et_step *s = scan_step(&k, f, N, c->results, c->size, k.p->workgroup / c->results);
     s->ahead = c->ahead;
     et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
     et_expr j = et_var(x, s->evar), of_out[] = {i, h, w}, of_key[] = {i, h, j}, of_row[] = {i, h};
@@ -214,13 +214,7 @@ static void windows(const struct window *c) {
     int state = kit_tensor(&k, ET_TENSOR_STATE, "state", ET_F32, 4, dstate);
     int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
     et_func *f = kit_func(&k, "windows", 1);
-    et_step *s = kit_step(&k, f, ET_STEP_SCAN);
-    s->nvars = 1;
-    s->vars[0] = kit_var(&k, "w", c->results);
-    s->rvar = et_var_add(x, "i", N);
-    s->rextent = N;
-    s->evar = kit_var(&k, "j", c->taps);
-    s->lanes = c->lanes;
+    et_step *s = scan_step(&k, f, N, c->results, c->taps, c->lanes);
     s->window = true;
     et_expr i = et_var(x, s->rvar), h = kit_coord(&k, f, 0), w = et_var(x, s->vars[0]);
     et_expr j = et_var(x, s->evar), of_out[] = {i, h, w}, of_state[] = {h, h, w, j};

@@ -18,15 +18,19 @@ END_TEST
 
 /* ---- code in memory ---- */
 
-static void run_once(void) {
-    write_weights(scratch("w.safetensors"), good_second);
-    ok(etrt_model_weights_file(model, scratch("w.safetensors")));
+static void run_in_session(void) {
     ok(etrt_session_create(model, &session));
     ok(etrt_set_dim(session, "B", 0));
     ok(etrt_set_dim(session, "F", 0));
     bind_n(session, 123);
     ok(etrt_run(session));
     check_y(session, 123);
+}
+
+static void run_once(void) {
+    write_weights(scratch("w.safetensors"), good_second);
+    ok(etrt_model_weights_file(model, scratch("w.safetensors")));
+    run_in_session();
 }
 
 /* The caller's copy may go at once; captures have the code too. */
@@ -179,12 +183,7 @@ START_TEST(lends_weights) {
     ok(etrt_model_weights_file(third, scratch("w.safetensors"))); /* it has them */
     etrt_model_unload(model);
     model = third;
-    ok(etrt_session_create(model, &session));
-    ok(etrt_set_dim(session, "B", 0));
-    ok(etrt_set_dim(session, "F", 0));
-    bind_n(session, 123);
-    ok(etrt_run(session));
-    check_y(session, 123);
+    run_in_session();
     ok(etrt_model_weight(second, "w", other, sizeof other));
     etrt_model_unload(second);
     float back[6];
