@@ -15,7 +15,15 @@ static unsigned long next_turn, now;
 
 /* ---- with the lock held ---- */
 
-/* No launch runs, and none begins until `share`. */
+/* COUNT where it is none of them. */
+static int place_of(const etrt_session *s) {
+    int i = 0;
+    while (i < count && joined[i] != s)
+        i++;
+    return i;
+}
+
+/* No launch runs, and none begins until `share`. The lock is let go meanwhile. */
 static void stop_all(void) {
     while (changing)
         pthread_cond_wait(&changed, &lock);
@@ -48,13 +56,11 @@ void turns_join(etrt_session *s) {
 }
 
 void turns_leave(etrt_session *s) {
-    int i = 0;
     pthread_mutex_lock(&lock);
-    while (i < count && joined[i] != s)
-        i++;
-    if (i < count) {
+    if (place_of(s) < count) {
         stop_all();
-        joined[i] = joined[--count];
+        joined[place_of(s)] = joined[count - 1];
+        count--;
         share();
     }
     pthread_mutex_unlock(&lock);
